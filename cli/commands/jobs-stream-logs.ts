@@ -3,6 +3,7 @@ import { UPDATES_NOTE } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { describeKept } from '#cli/render/describe-job.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
 import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
 import { paintState } from '#cli/render/paint.ts';
@@ -22,7 +23,8 @@ export const jobsStreamLogs: Command = {
     const job = await streamJob(invocation, target, streamed);
     const title = `Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`;
     const best = isTuningJob(job) ? [describeResult(job)] : [];
-    io.stderr.write(`${[title, ...best, ...describeWarnings(job.warnings, io.stderr)].join('\n')}\n`);
+    const end = [...describeKept(job), ...describeWarnings(job.warnings, io.stderr)];
+    io.stderr.write(`${[title, ...best, ...end].join('\n')}\n`);
     return 0;
   },
 };

@@ -5,7 +5,7 @@ import { UPDATES_NOTE, withJobUpdates } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
-import { describeCause } from '#cli/render/describe-job.ts';
+import { describeCause, describeKept } from '#cli/render/describe-job.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
 import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
 import { paintState } from '#cli/render/paint.ts';
@@ -40,7 +40,8 @@ export const jobsWait: Command = {
     const job = await reportInterruption(jobId, { signal: io.interrupted, work });
     const title = `${job.jobId}  ${paintState(job.state, io.stdout)}`;
     const best = isTuningJob(job) ? [describeResult(job)] : [];
-    const text = [title, ...best, ...describeCause(job), ...describeWarnings(job.warnings, io.stdout)].join('\n');
+    const end = [...describeCause(job), ...describeKept(job), ...describeWarnings(job.warnings, io.stdout)];
+    const text = [title, ...best, ...end].join('\n');
     print({ json: job, text });
     return job.state === 'SUCCEEDED' ? 0 : 1;
   },

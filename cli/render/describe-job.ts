@@ -14,7 +14,6 @@ const ROOT_CHARACTERS = 200;
 
 /** `warnings`: those of intake. */
 type RenderOptions = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
-type Kept = NonNullable<JobView['kept']>;
 type ReplicaView = JobView['replicas'][number];
 
 /** Formats a job: its properties, cause, warnings, past attempts and replicas. */
@@ -83,15 +82,25 @@ function listFacts(job: JobView, nowMs: number): Facts {
         .join(', '),
     ],
     ['price', describePrice(price)],
-    ['kept', job.kept && describeKept(job.jobId, job.kept)],
+    ['kept', describeKept(job).join('\n  ')],
   ];
 }
 
-function describeKept(jobId: string, { replica, vmName, untilTime, releaseTime, perHourUsd }: Kept): string {
+/** For how long the VM of the failed program is kept, or was, and how to look at it; empty if it is not kept. */
+export function describeKept({ jobId, kept }: JobView): readonly string[] {
+  if (kept === null) {
+    return [];
+  }
+  const { replica, vmName, untilTime, releaseTime, perHourUsd } = kept;
   const rate = perHourUsd === null ? 'unknown price' : `${formatUsd(perHourUsd)}/h`;
-  return releaseTime === null
-    ? `VM ${vmName} (${replica}) is kept until ${formatClock(untilTime)}, ${rate}\n    → Look at it: ${programName()} exec ${jobId}\n    → End it: ${programName()} jobs release ${jobId}`
-    : `VM ${vmName} (${replica}) was kept until ${formatClock(releaseTime)}, ${rate}`;
+  if (releaseTime !== null) {
+    return [`VM ${vmName} (${replica}) was kept until ${formatClock(releaseTime)}, ${rate}`];
+  }
+  return [
+    `VM ${vmName} (${replica}) is kept until ${formatClock(untilTime)}, ${rate}`,
+    `  → Look at it: ${programName()} exec ${jobId}`,
+    `  → End it: ${programName()} jobs release ${jobId}`,
+  ];
 }
 
 /** Hours and minutes of this machine's time zone: `14:05`. */

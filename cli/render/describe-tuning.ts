@@ -4,6 +4,7 @@ import { describeCause, formatFacts } from '#cli/render/describe-job.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatNumber, formatParameters, formatTrials } from '#cli/render/describe-trial.ts';
 import { formatMoment, formatUtc } from '#cli/render/format.ts';
+import { formatImages } from '#cli/render/format-images.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { listObjectives } from '#shared/protocol/objectives.ts';
 import type { JobView, Problem, TrialView, TuningView } from '#shared/protocol/report.ts';
@@ -63,6 +64,7 @@ function listFacts(job: TuningJob, nowMs: number): readonly (readonly [string, s
     ['stopped', job.endTime && describeStop(tuning)],
     ['resumes', tuning.resumes.join(', ')],
     ['machines', `each trial: ${job.machines.map(describeMachine).join(', ')}`],
+    ['image', formatImages(job.images)],
     ['output', `${job.jobDir}/TRIAL`],
     ['source', job.source],
     [

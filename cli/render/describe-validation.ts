@@ -41,7 +41,7 @@ export function describeValidation(file: string, validation: JobFileValidation, 
     ...errors.map((problem) => describeFinding(problem, paint('error', 'red', output))),
     ...warnings.map((problem) => describeFinding(problem, paint('warning', 'yellow', output))),
     ...(plan === null ? [] : describePlan({ ...validation, plan })),
-    ...describeUnchecked(images),
+    ...(verdict === 'valid' ? describeUnchecked(images) : []),
   ].join('\n');
 }
 

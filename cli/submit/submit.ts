@@ -4,7 +4,7 @@ import { reportInterruption } from '#cli/client/follow-job.ts';
 import { createObjectClient, type ObjectClient } from '#cli/client/object-client.ts';
 import type { ExitCode, Invocation } from '#cli/core/command.ts';
 import { rejectOtherProject } from '#cli/core/gcloud-flags.ts';
-import { describeCause } from '#cli/render/describe-job.ts';
+import { describeCause, describeKept } from '#cli/render/describe-job.ts';
 import { describeProblem, describeReport, describeWarnings } from '#cli/render/describe-report.ts';
 import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
 import { describeTuningPlan } from '#cli/render/describe-tuning-plan.ts';
@@ -149,6 +149,7 @@ async function follow(invocation: Invocation, target: Target, jobId: string): Pr
     title,
     ...(isTuningJob(job) ? [describeResult(job)] : []),
     ...describeCause(job),
+    ...describeKept(job),
     ...describeWarnings(job.warnings, io.stderr),
   ];
   io.stderr.write(`${lines.join('\n')}\n`);

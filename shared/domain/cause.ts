@@ -105,12 +105,12 @@ export const CAUSES = {
   MODULE_NOT_FOUND: {
     class: 'user',
     remedy:
-      'A module that the program imports is neither installed nor in the package. Add it to install_requires or requirements.txt, include its file in the package, or choose a runtime that includes it.',
+      'A module that the program imports is neither installed nor in the package. Add it to install_requires or requirements.txt (of a container: install it in the image), include its file in the package, or choose a runtime that includes it.',
   },
   IMPORT_FAILED: {
     class: 'user',
     remedy:
-      'A module is installed in a version that does not fit the program. Pin the version that the program was written for in install_requires or requirements.txt, or choose the runtime that includes it.',
+      'A module is installed in a version that does not fit the program. Pin the version that the program was written for in install_requires or requirements.txt (of a container: install it in the image), or choose the runtime that includes it.',
   },
   PROGRAM_NOT_FOUND: {
     class: 'user',

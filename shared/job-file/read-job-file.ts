@@ -60,7 +60,8 @@ function readRoot(root: SourceNode, fileName: string, findings: Findings): JobDr
     return read({ path: '', node: job }, findings);
   }
   const [first] = job.entries;
-  const hint = first === undefined ? '' : didYouMean(first.key, ['trainingInput', 'workerPoolSpecs', 'module']);
+  const hint =
+    first === undefined ? '' : didYouMean(first.key, ['trainingInput', 'workerPoolSpecs', 'module', 'image']);
   findings.problems.push(notAJobFile(`${fileName} has none of the fields that identify a job file.`, hint));
   return null;
 }
@@ -128,7 +129,7 @@ function notAJobFile(message: string, hint = ''): Problem {
   return {
     code: 'NOT_A_JOB_FILE',
     message,
-    remedy: `${hint}Write module: with the Python module to run (see docs/job-file.md), trainingInput: as for AI Platform, or workerPoolSpecs: as for Vertex AI.`,
+    remedy: `${hint}Write module: with the Python module to run or image: with a container image (see docs/job-file.md), trainingInput: as for AI Platform, or workerPoolSpecs: as for Vertex AI.`,
     line: 1,
   };
 }

@@ -3,7 +3,9 @@ import signal
 import stat
 import subprocess
 import sys
+import tarfile
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from typing import Callable, Optional
@@ -11,12 +13,13 @@ from typing import Callable, Optional
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.container.layout import Layout, container_stack_dumps
+from vm_agent.container.packages import unpack_packages
 from vm_agent.health.stack_dump import dump_stacks
 from vm_agent.metrics.hypertune_file import HypertuneFile
 from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics
 from vm_agent.paths.stacks import DUMP_SIGNAL
 from vm_agent.program.exit_report import ReplicaEnded
-from vm_agent.program.unsaved_files import describe_unsaved_below
+from vm_agent.program.unsaved_files import describe_unsaved, describe_unsaved_below
 from vm_agent.storage.foreign_files import open_below
 from vm_agent.storage.output_files import stamp_of
 from vm_agent.storage.staging import Staging, UnstableFile, Wanted
@@ -138,6 +141,24 @@ class ForeignFilesTest(unittest.TestCase):
         (self.home / 'output' / 'logs').symlink_to(self.outside.parent)
         with self.assertRaises(OSError):
             open_below(self.home / 'output', 'logs/private')
+
+    def test_a_package_that_is_mounted_has_no_files_of_the_program(self) -> None:
+        archive = self.outside.with_name('trainer.tar.gz')
+        with tarfile.open(archive, 'w:gz') as tar:
+            source = self.outside.with_name('task.py')
+            source.write_text('print(1)')
+            source.chmod(0o600)
+            tar.add(source, 'trainer/task.py')
+            tar.add(os.devnull, 'trainer/__init__.py')
+        package = unpack_packages([archive], self.home / 'sources', 'trainer.task').working_directory
+        assert package is not None
+        task = next(package.rglob('task.py'))
+        self.assertEqual(stat.S_IMODE(task.stat().st_mode) & 0o666, 0o666)
+        started_at = task.stat().st_ctime + 0.001
+        while time.time() < started_at + 0.02:
+            pass
+        self.layout(package).prepare()
+        self.assertIsNone(describe_unsaved(package, started_at))
 
     def test_a_link_that_replaces_the_stack_dump_is_not_read(self) -> None:
         dump_file = container_stack_dumps(self.home)

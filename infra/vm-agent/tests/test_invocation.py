@@ -98,7 +98,7 @@ class StartFailureTest(unittest.TestCase):
         missing = 'exec: "train": executable file not found in $PATH: unknown'
         self.assertIn('`train` was not found in the image', self.reason(missing))
         no_shell = '[FATAL tini (7)] exec /bin/sh failed: No such file or directory'
-        self.assertIn('has no shell', self.reason(no_shell, '/bin/sh'))
+        self.assertIn('has no shell `/bin/sh`', self.reason(no_shell, '/bin/sh'))
         self.assertIn('may not be executed', self.reason('[FATAL tini (7)] exec train failed: Permission denied'))
         self.assertIn('not a program for this machine', self.reason('exec /train: exec format error'))
         self.assertIn('has no user', self.reason('unable to find user bob: no matching entries in passwd file'))

@@ -138,7 +138,7 @@ export const LABELS = {
     title: 'Import failed',
     explanation: 'A module or a shared library that the program imports is missing or does not fit.',
     remedy:
-      'Add the module to install_requires or requirements.txt, include its file in the package, or pin the version that the program was written for.',
+      'Add the module to install_requires or requirements.txt (of a container: install it in the image), include its file in the package, or pin the version that the program was written for.',
     canRetryHelp: false,
     code: 'MODULE_NOT_FOUND',
   },

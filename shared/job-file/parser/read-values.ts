@@ -111,12 +111,10 @@ export function readTextList(found: FoundNode | undefined, findings: Findings): 
   const only = readText(found, findings);
   if (only !== undefined) {
     const message = `${path} is text, not a list; it is treated as a list of one.`;
-    findings.warnings.push({
-      code: 'LIST_OF_ONE',
-      message,
-      remedy: 'Write it as a list: start the line with "- ".',
-      ...locationOf(only),
-    });
+    const remedy = /\s/.test(only.value.trim())
+      ? 'Write it as a list, with an item for each word: no shell splits it.'
+      : 'Write it as a list: start the line with "- ".';
+    findings.warnings.push({ code: 'LIST_OF_ONE', message, remedy, ...locationOf(only) });
   }
   return only && [only];
 }

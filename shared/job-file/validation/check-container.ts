@@ -13,6 +13,11 @@ export type ContainerDraft = {
   readonly environment: readonly Located<KeyedText>[];
 };
 
+/** Such as `image: 5`: a valid name on Docker Hub, but almost certainly a mistake. */
+const NUMBER = /^[\d.]+$/;
+
+const NAME_REMEDY = 'Write a lowercase name such as us-docker.pkg.dev/my-project/trainers/digits:1.';
+
 /** The container to run; null if any part of it is invalid. */
 export function checkContainer(container: ContainerDraft, findings: Findings): ContainerProgram | null {
   const imageUri = checkImage(container.imageUri, findings);
@@ -37,7 +42,7 @@ export function checkContainer(container: ContainerDraft, findings: Findings): C
 /** An image reference; null if it is invalid. */
 export function checkImage(imageUri: Located<string>, findings: Findings): string | null {
   const { value } = imageUri;
-  if (parseImageReference(value) !== undefined) {
+  if (parseImageReference(value) !== undefined && !NUMBER.test(value)) {
     return value;
   }
   const message = `${imageUri.path} is not a valid container image: ${quote(value)}.`;
@@ -53,6 +58,9 @@ function remedyOf(value: string): string {
   if (value.includes('://')) {
     return 'Remove the scheme: write region-docker.pkg.dev/project/repository/image:tag.';
   }
+  if (NUMBER.test(value)) {
+    return NAME_REMEDY;
+  }
   const [name = '', digest] = value.split('@');
   const tagAt = name.indexOf(':', name.lastIndexOf('/') + 1);
   const repository = tagAt === -1 ? name : name.slice(0, tagAt);
@@ -61,7 +69,7 @@ function remedyOf(value: string): string {
     return `Names of repositories are lowercase: write ${lowercase}.`;
   }
   if (parseImageReference(repository) === undefined) {
-    return 'Write a lowercase name such as us-docker.pkg.dev/my-project/trainers/digits:1.';
+    return NAME_REMEDY;
   }
   return digest === undefined
     ? 'A tag has 1 to 128 letters, digits, "_", "." and "-".'

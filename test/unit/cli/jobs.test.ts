@@ -172,6 +172,17 @@ describe('dropforge jobs describe', () => {
     expect((await cli('--format=json', 'jobs', 'describe', 'one')).json()).toMatchObject([{ warnings }]);
   });
 
+  it('prints until when the VM of the failed program is kept, as do wait and stream-logs', async () => {
+    const times = { sinceTime: '2026-01-01T00:00:00Z', untilTime: '2026-01-01T00:30:00Z', releaseTime: null };
+    const kept = { ...{ replica: 'master-0', vmName: 'vm-1', zone: 'us-central1-a', perHourUsd: 0.19 }, ...times };
+    cloud.jobs.set('one', [viewOf('one', { state: 'FAILED', kept })]);
+    const lines =
+      /VM vm-1 \(master-0\) is kept until \d\d:\d\d, \$0\.1900\/h\n +→ Look at it: .* exec one\n +→ End it: .* release one/;
+    expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(lines);
+    expect((await cli('jobs', 'wait', 'one')).stdout).toMatch(lines);
+    expect((await cli('jobs', 'stream-logs', 'one')).stderr).toMatch(lines);
+  });
+
   it('prints what was noticed about the training, what lasts first and with its evidence', async () => {
     const finding = {
       replica: 'master-0',

@@ -43,6 +43,8 @@ describe('dropforge jobs validate', () => {
     const here = await validate('image.yaml');
     expect(here.stdout).toMatch(/^ {2}image +ghcr\.io\/o\/digits:1: not looked up; a submission finds it/m);
     expect(here.stdout).not.toContain('CONTAINER_ENGINE_MISSING');
+    await writeFile(join(work, 'wrong.yaml'), 'name: a\nimage: ghcr.io/O/digits:1\nmachine: n1-standard-4\n');
+    expect((await validate('wrong.yaml')).stdout).not.toContain('not looked up');
     const none = { cwd: work, findContainerEngine: async () => null };
     const without = await runCli(['jobs', 'validate', 'image.yaml'], none);
     expect([here.code, without.code]).toEqual([0, 0]);

@@ -136,6 +136,8 @@ describe('a container', () => {
   it.each([
     ['', 'INVALID_IMAGE_URI'],
     ['two words', 'INVALID_IMAGE_URI'],
+    ['5', 'INVALID_IMAGE_URI'],
+    ['1.0', 'INVALID_IMAGE_URI'],
     ['https://gcr.io/acme/digits', 'INVALID_IMAGE_URI'],
     ['gcr.io/acme/', 'INVALID_IMAGE_URI'],
     ['gcr.io//digits', 'INVALID_IMAGE_URI'],

@@ -30,6 +30,24 @@ describe('reading a job file', () => {
     expect(readJobFile(source, FILE).draft === null || codesOf(source).length > 0).toBe(true);
   });
 
+  it('names the fields that identify a job file of a package and of a container', () => {
+    const [problem] = readJobFile('command: [python, train.py]', FILE).problems;
+    expect(problem?.remedy).toMatch(/^Write module: .* or image: /);
+  });
+
+  it('says what takes the place of an entry point, of a package and of a container', () => {
+    const [problem] = readJobFile('image: a/b:1\nentrypoint: [python]', FILE).problems;
+    expect(problem).toMatchObject({ code: 'UNKNOWN_FIELD', remedy: 'Write module, or image and command.' });
+  });
+
+  it.each([
+    ['python', /start the line with "- "/],
+    ['python train.py', /an item for each word/],
+  ])('treats the text "%s" as a list of one, and says how to write the list', (text, remedy) => {
+    const { warnings } = readJobFile(`trainingInput: {masterConfig: {containerCommand: ${text}}}`, FILE);
+    expect(warnings).toMatchObject([{ code: 'LIST_OF_ONE', remedy: expect.stringMatching(remedy) }]);
+  });
+
   it('accepts a mebibyte of comments', () => {
     const source = `jobId: a\n#${'x'.repeat(JOB_FILE_BYTES_MAX - 10)}`;
     expect(readJobFile(source, FILE)).toMatchObject({ problems: [], draft: { jobId: { value: 'a', line: 1 } } });

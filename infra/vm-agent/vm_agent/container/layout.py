@@ -63,10 +63,9 @@ class Layout:
         install_container_hook(
             self.home / 'hook', (self.job_dir, str(OUTPUT), str(OBJECTS), str(METRICS / self.stack_dumps.name))
         )
-        _open_to_all(self.home / 'output')
+        open_to_all(self.home / 'output')
         if self.package is not None:
             create_job_dir_link(self.package, self.job_dir, Path(OUTPUT))
-            _open_to_all(self.package)
 
     def _reject_links(self) -> None:
         """After a reboot, a package that the program has replaced by a link would lead anywhere."""
@@ -111,7 +110,7 @@ def container_stack_dumps(home: Path) -> Path:
     return MetricPaths(home).metrics_file.with_name('stack_dumps')
 
 
-def _open_to_all(folder: Path) -> None:
+def open_to_all(folder: Path) -> None:
     """Restored files and packages are the agent's; the program may run as another user. Follows no links."""
     for parent, _, names in os.walk(folder):
         os.chmod(parent, 0o777)

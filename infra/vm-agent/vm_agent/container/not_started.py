@@ -39,8 +39,8 @@ FAILURES: Sequence[Tuple[str, str]] = (
     ),
 )
 NO_SHELL = (
-    'The image has no shell: `{0}` was not found in it. Give the program and its arguments as a list, without a shell, '
-    'or use an image that has one.'
+    'The image has no shell `{0}`. Use one that it has (many small images have only sh), or give the program and its '
+    'arguments as a list, without a shell.'
 )
 DISK_FULL = re.compile(r'no space left on device', re.IGNORECASE)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Optional, Sequence
 
+from vm_agent.container.layout import open_to_all
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.setup.package_layout import decide_layout
 from vm_agent.setup.source_tree import InvalidArchive, unpack
@@ -40,4 +41,7 @@ def unpack_packages(archives: Sequence[Path], sources: Path, module: str) -> Unp
         roots += [root for root in found if root not in roots]
         if program is None and module and layout.program is not None:
             program = folder / (layout.working_directory or layout.root)
+    if program is not None:
+        # Before the program starts: a file that changes after that counts as the program's.
+        open_to_all(program)
     return UnpackedPackages(roots, program)

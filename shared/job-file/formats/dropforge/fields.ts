@@ -65,7 +65,7 @@ export const JOB_FIELDS = {
       'The Python module to run, as after `python -m`, or the path of a script in the package: `src/train.py`.',
     omitted: '–',
     examples: ['trainer.task'],
-    synonyms: ['pythonModule', 'entrypoint'],
+    synonyms: ['pythonModule'],
     goesTo: { spec: 'program.module', vm: 'config.program.module' },
   }),
   image: field(inProgram('imageUri'), text(), {
@@ -320,6 +320,7 @@ function group(
 /** Names of other formats and tools that stand for several fields, or for a field with a certain value. */
 const OTHER_SYNONYMS = {
   containerSpec: 'image, command and args',
+  entrypoint: 'module, or image and command',
   run: 'module, or image and command',
   commands: 'module, or image and command',
   pythonPackageSpec: 'module, packages and args',

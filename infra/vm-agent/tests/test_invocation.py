@@ -102,6 +102,17 @@ class StartFailureTest(unittest.TestCase):
         self.assertIn('may not be executed', self.reason('[FATAL tini (7)] exec train failed: Permission denied'))
         self.assertIn('not a program for this machine', self.reason('exec /train: exec format error'))
         self.assertIn('has no user', self.reason('unable to find user bob: no matching entries in passwd file'))
+        for text in (
+            'Cannot mkdir: /etc/passwd is not a directory',
+            'workdir "/etc/passwd" exists on container 42fb, but is not a directory',
+            'error mounting "/o" to rootfs at "/gcs/x": "/m/proc/x" cannot be mounted because it is inside /proc: unknown',
+        ):
+            self.assertIn('where its container needs a folder', self.reason(text))
+        for text in (
+            'error closing exec fds: open /proc/self/fd: no such file or directory: unknown',
+            'error reopening /dev/null inside container: open /dev/null: permission denied: OCI permission denied',
+        ):
+            self.assertIn('Remove VOLUME /', self.reason(text, 'sh'))
         gpus = 'could not select device driver "" with capabilities: [[gpu]]'
         self.assertIn('NVIDIA Container Toolkit', self.reason(gpus))
         self.assertTrue(self.reason('write /x: no space left on device').startswith('DISK_FULL'))

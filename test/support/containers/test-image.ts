@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,6 +12,8 @@ export type ImageOptions = {
   readonly changes?: readonly string[];
   /** Contents by absolute path, mode 755. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Targets of symbolic links by absolute path; they replace files. */
+  readonly links?: Readonly<Record<string, string>>;
 };
 
 /** Busybox without a shell has no `sh`; Python has `python3` with its standard library, and neither shell nor pip. */
@@ -21,13 +23,18 @@ export type ImageBase = 'shell' | 'no-shell' | 'python';
 export async function buildTestImage(
   engine: EngineUnderTest,
   base: ImageBase,
-  { changes = [], files = {} }: ImageOptions = {},
+  { changes = [], files = {}, links = {} }: ImageOptions = {},
 ): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'dropforge-image-'));
   try {
     await writeFiles(folder, { ...WRITTEN, ...files });
     await mkdir(join(folder, 'tmp'), { mode: 0o1777 });
     await (base === 'python' ? addPython(folder) : addBusybox(folder, base));
+    for (const [path, target] of Object.entries(links)) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await rm(join(folder, path), { recursive: true, force: true });
+      await symlink(target, join(folder, path));
+    }
     const tar = spawn('tar', ['-C', folder, '--owner=0', '--group=0', '-c', '.'], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -12,6 +12,10 @@ SHELLS = ('sh', 'bash', 'ash', 'dash', 'zsh')
 INIT_FAILED = re.compile(r'\[FATAL tini \(\d+\)\] exec .* failed: |(?:ERROR|FATAL)? ?\(?catatonit(?::\d+)?\)?: failed to exec')
 INIT_EXIT_CODES = (1, 126, 127)
 
+NOT_FOUND = (
+    'The command `{0}` was not found in the image. Correct the command (or ENTRYPOINT and CMD of the image), and give '
+    'its full path if it is not on the PATH of the image.'
+)
 # By the first pattern that fits, the message and what to do. `{0}` is the command, `{1}` the user.
 FAILURES: Sequence[Tuple[str, str]] = (
     (
@@ -20,10 +24,16 @@ FAILURES: Sequence[Tuple[str, str]] = (
         'a script with a line such as #!/bin/sh.',
     ),
     (
-        r'executable file not found|no such file or directory',
-        'The command `{0}` was not found in the image. Correct the command (or ENTRYPOINT and CMD of the image), and '
-        'give its full path if it is not on the PATH of the image.',
+        r'not a directory|cannot be mounted because',
+        'The image has a file or a link where its container needs a folder: its WORKDIR, or a folder of Dropforge '
+        '(/dropforge, /gcs). Correct the image; the evidence names the path.',
     ),
+    (
+        r'error closing exec fds|error reopening /dev/null',
+        'The image has no /dev and /proc in its container, as one that declares its whole file system as a VOLUME. '
+        'Remove VOLUME / from its Dockerfile.',
+    ),
+    (r'executable file not found|no such file or directory', NOT_FOUND),
     (
         r'permission denied',
         'The command `{0}` may not be executed by the user of the image. Make it executable (chmod +x) in the image.',
@@ -51,7 +61,7 @@ def describe_failure(invocation: Invocation, lines: Sequence[str]) -> ExitReport
     if DISK_FULL.search(text):
         return ExitReport('DISK_FULL', 'No space was left on the disk to start the container.', evidence=tuple(lines))
     sentence = next((found for pattern, found in FAILURES if re.search(pattern, text, re.IGNORECASE)), None)
-    if command.rsplit('/', 1)[-1] in SHELLS and sentence == FAILURES[1][1]:
+    if command.rsplit('/', 1)[-1] in SHELLS and sentence == NOT_FOUND:
         sentence = NO_SHELL
     if sentence is None:
         sentence = 'The container engine could not start the container; the evidence has its answer.'

@@ -126,9 +126,9 @@ function countCurves(curves: CurveStore, add: Add): CurveStore {
       add({ reads: 1 });
       return curves.read(tuningId, ordinal);
     },
-    write(curve) {
+    write(curve, replaced) {
       add({ reads: 1, writes: 1 });
-      return curves.write(curve);
+      return curves.write(curve, replaced);
     },
     readMany(tuningId, ordinals) {
       add({ reads: ordinals.length });

@@ -45,8 +45,11 @@ export type TuningStore = {
 /** Stores what trials report: one record a trial, separate from tuning and trial, written by heartbeats. */
 export type CurveStore = {
   read(tuningId: string, ordinal: number): Promise<Curve | undefined>;
-  /** Replaces the curve; OUTDATED, without writing, if a later attempt has written it. */
-  write(curve: Curve): Promise<'WRITTEN' | 'OUTDATED'>;
+  /**
+   * Writes the curve in place of `replaced`, which was read before; undefined if there was none. Without writing:
+   * OUTDATED, if a later attempt has written another one; CONFLICT, if the same or an earlier attempt has.
+   */
+  write(curve: Curve, replaced: Curve | undefined): Promise<'WRITTEN' | 'OUTDATED' | 'CONFLICT'>;
   /** The curves of these trials, in any order; missing ones are left out. At most 500 ordinals. */
   readMany(tuningId: string, ordinals: readonly number[]): Promise<readonly Curve[]>;
 };

@@ -64,7 +64,7 @@ beforeEach(async () => {
   const trial = { tuningId: 'digits', ordinal: 4, metricIds: ['accuracy'] };
   const job = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['VMS_CREATED', 2_000], ['REPLICA_STARTED', 3_000]);
   await ports.jobs.create({ ...job, jobId: 'digits_trial_4', trial }, []);
-  await ports.curves.write(exampleCurve(4, [0.1, 0.2]));
+  await ports.curves.write(exampleCurve(4, [0.1, 0.2]), undefined);
 });
 afterEach(() => database.close());
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { parseEach } from '#shared/protocol/stored-record.ts';
@@ -11,12 +12,11 @@ const SCHEMA = `
 `;
 
 /** What trials have reported, one row per trial. */
-export function openSqliteCurveStore({ sql }: Database): CurveStore {
+export function openSqliteCurveStore({ sql, transaction }: Database): CurveStore {
   sql.exec(SCHEMA);
   const write = sql.prepare(`
     insert into curves values (?, ?, ?, ?)
-    on conflict do update set attempt = excluded.attempt, body = excluded.body
-    where curves.attempt <= excluded.attempt`);
+    on conflict do update set attempt = excluded.attempt, body = excluded.body`);
   const read = sql.prepare('select body from curves where tuning_id = ? and ordinal = ?');
 
   return {
@@ -24,9 +24,17 @@ export function openSqliteCurveStore({ sql }: Database): CurveStore {
       const row = read.get(tuningId, ordinal);
       return row && parseStoredCurve(String(row.body));
     },
-    async write(curve) {
-      const { changes } = write.run(curve.tuningId, curve.ordinal, curve.attempt, formatStoredCurve(curve));
-      return changes === 0 ? 'OUTDATED' : 'WRITTEN';
+    async write(curve, replaced) {
+      const { tuningId, ordinal, attempt } = curve;
+      return transaction(() => {
+        const row = read.get(tuningId, ordinal);
+        const stored = row && parseStoredCurve(String(row.body));
+        if (!isDeepStrictEqual(stored, replaced)) {
+          return stored !== undefined && stored.attempt > attempt ? 'OUTDATED' : 'CONFLICT';
+        }
+        write.run(tuningId, ordinal, attempt, formatStoredCurve(curve));
+        return 'WRITTEN';
+      });
     },
     async readMany(tuningId, ordinals) {
       const rows = ordinals.map((ordinal) => read.get(tuningId, ordinal)).filter((row) => row !== undefined);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type DocumentSnapshot, type Firestore, Timestamp } from '@google-cloud/firestore';
 import {
   COLLECTIONS,
@@ -23,13 +24,14 @@ export function createFirestoreCurveStore(firestore: Firestore, clock: Clock): C
       const found = await documentOf(tuningId, ordinal).get();
       return found.exists ? curveOf(found) : undefined;
     },
-    async write(curve) {
+    async write(curve, replaced) {
       const document = documentOf(curve.tuningId, curve.ordinal);
       const expireAt = Timestamp.fromMillis(clock.now() + CURVE_AGE_MS_MAX);
       return firestore.runTransaction(async (transaction) => {
-        const stored = await transaction.get(document);
-        if (stored.exists && Number(stored.get('attempt')) > curve.attempt) {
-          return 'OUTDATED';
+        const found = await transaction.get(document);
+        const stored = found.exists ? curveOf(found) : undefined;
+        if (!isDeepStrictEqual(stored, replaced)) {
+          return stored !== undefined && stored.attempt > curve.attempt ? 'OUTDATED' : 'CONFLICT';
         }
         transaction.set(document, {
           attempt: curve.attempt,

@@ -16,6 +16,15 @@ export type MeasurementPorts = EventPorts & {
 
 type TrialJob = PlacedJob & { readonly trial: TrialRef };
 
+type Reported = {
+  readonly heartbeat: Heartbeat;
+  readonly measurements: readonly Measurement[];
+  readonly at: TimestampMs;
+};
+
+/** Heartbeats of one VM that are handled at once are an unanswered one and those after it. */
+const WRITES_MAX = 5;
+
 /** Steps beyond are not counted exactly in a floating-point number. */
 const STEP_MAX = Number.MAX_SAFE_INTEGER;
 
@@ -36,6 +45,21 @@ export async function recordMeasurements(
   if (!isTrial(job) || replicaName(heartbeat) !== MASTER || measurements.length === 0) {
     return job;
   }
+  for (let writes = 0; writes < WRITES_MAX; writes += 1) {
+    const recorded = await tryRecord(ports, job, { heartbeat, measurements, at });
+    if (recorded !== null) {
+      return recorded;
+    }
+  }
+  throw new Error(`The curve of trial ${job.jobId} was changed by others ${WRITES_MAX} times while it was written.`);
+}
+
+/** Null if another heartbeat has written the curve since it was read: two of one VM may be handled at once. */
+async function tryRecord(
+  ports: MeasurementPorts,
+  job: TrialJob,
+  { heartbeat, measurements, at }: Reported,
+): Promise<Job | null> {
   const { tuningId, ordinal } = job.trial;
   const before = await ports.curves.read(tuningId, ordinal);
   const after = appendMeasurements(before, {
@@ -50,8 +74,9 @@ export async function recordMeasurements(
   if (tuning?.status === 'SEARCHING' && !isStopping(job)) {
     await publishRungs(ports, tuning, { before, after, stepsMax: heartbeat.progress.stepsMax });
   }
-  if (after !== before && (await ports.curves.write(after)) === 'OUTDATED') {
-    return job;
+  const outcome = after === before ? 'WRITTEN' : await ports.curves.write(after, before);
+  if (outcome !== 'WRITTEN') {
+    return outcome === 'OUTDATED' ? job : null;
   }
   const isCompared = tuning?.status === 'SEARCHING' && isRunning(tuning, ordinal) && canBeStopped(job, heartbeat);
   return isCompared && isBehind(tuning, after) ? stopEarly(ports, job, at) : job;

@@ -116,7 +116,7 @@ export function openTuning(study: Partial<Study> = {}) {
     /** Runs the job of a trial to its end, its curve included. */
     async endTrial(ordinal: number, { accuracies, cause }: Ending = {}): Promise<void> {
       if (accuracies !== undefined) {
-        await ports.curves.write(exampleCurve(ordinal, accuracies));
+        await ports.curves.write(exampleCurve(ordinal, accuracies), undefined);
       }
       await happen(ordinal, ['PLACEMENT_CHOSEN', 'VMS_CREATED', 'REPLICA_STARTED']);
       const job = await jobOf(ordinal);

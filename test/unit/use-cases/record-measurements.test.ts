@@ -62,9 +62,9 @@ function openPorts() {
         calls.push(`read curve ${id.join(' ')}`);
         return curves.read(...id);
       },
-      write(curve: Parameters<typeof curves.write>[0]) {
+      write(...change: Parameters<typeof curves.write>) {
         calls.push('write curve');
-        return curves.write(curve);
+        return curves.write(...change);
       },
     },
     tunings: {
@@ -166,6 +166,12 @@ describe('the measurements of a heartbeat', () => {
     const ports = await createTrial(runningJob());
     expect(await send(ports, losses(0.9, 0.8))).toEqual({ command: 'CONTINUE', reason: null });
     await send(ports, losses(0.9, 0.8, 0.7).slice(1));
+    expect(await ports.curves.read('search', 7)).toEqual(curveOf([0.9, 0.8, 0.7], { tuningId: 'search', ordinal: 7 }));
+  });
+
+  it('are all in the curve if two heartbeats are handled at once, the later one first', async () => {
+    const ports = await createTrial(runningJob());
+    await Promise.all([send(ports, losses(0.9, 0.8, 0.7)), send(ports, losses(0.9))]);
     expect(await ports.curves.read('search', 7)).toEqual(curveOf([0.9, 0.8, 0.7], { tuningId: 'search', ordinal: 7 }));
   });
 
@@ -276,6 +282,7 @@ describe('a trial that is behind the bar of the median rule', () => {
         Array.from({ length: 11 }, () => 0.9),
         { ordinal: 7 },
       ),
+      undefined,
     );
     expect(await send(ports, BEHIND)).toMatchObject({ command: 'STOP' });
   });

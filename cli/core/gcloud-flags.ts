@@ -54,12 +54,6 @@ const GCLOUD_WIDE_FLAGS: readonly GcloudOnlyFlag[] = [
   },
 ];
 
-const WEB_ACCESS: GcloudOnlyFlag = {
-  name: 'enable-web-access',
-  treatment: 'IGNORED',
-  reason: 'there is no interactive shell for a running job; use `jobs stream-logs`',
-};
-
 const DASHBOARD_ACCESS: GcloudOnlyFlag = {
   name: 'enable-dashboard-access',
   treatment: 'IGNORED',
@@ -67,7 +61,6 @@ const DASHBOARD_ACCESS: GcloudOnlyFlag = {
 };
 
 export const TRAINING_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
-  WEB_ACCESS,
   {
     name: 'use-chief-in-tf-config',
     value: 'BOOLEAN',
@@ -80,7 +73,6 @@ export const TRAINING_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
 ];
 
 export const CUSTOM_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
-  WEB_ACCESS,
   DASHBOARD_ACCESS,
   {
     name: 'persistent-resource-id',
@@ -92,11 +84,7 @@ export const CUSTOM_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
 ];
 
 /** Of `gcloud ai hp-tuning-jobs create`. */
-export const TUNING_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
-  WEB_ACCESS,
-  DASHBOARD_ACCESS,
-  ...GCLOUD_WIDE_FLAGS,
-];
+export const TUNING_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [DASHBOARD_ACCESS, ...GCLOUD_WIDE_FLAGS];
 
 const TREATMENTS = { ACCEPTED: 'accepted', IGNORED: 'no effect', REJECTED: 'rejected' } as const;
 

@@ -21,7 +21,7 @@ const DISPLAY_NAME_CHARACTERS_MAX = 128;
 
 /** Reads the flags of `gcloud ai custom-jobs create`. */
 export async function readCustomJobRequest(invocation: Invocation): Promise<JobRequest> {
-  const { flag, flags, io } = invocation;
+  const { flag, flags, isSet, io } = invocation;
   const displayName = flag('display-name');
   const specs = readWorkerPools(flags('worker-pool-spec'), io.cwd);
   if (displayName === undefined || displayName === '') {
@@ -45,6 +45,7 @@ export async function readCustomJobRequest(invocation: Invocation): Promise<JobR
     serviceAccount: flag('service-account'),
     network: flag('network'),
     kmsKeyName: readKmsKey(flag),
+    webAccess: isSet('enable-web-access') || undefined,
   };
   const packages = [...new Set([...specs.flatMap((pool) => pool.packages), ...given.packageUris])];
   const file = await readSpec(invocation);

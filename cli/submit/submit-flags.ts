@@ -32,6 +32,10 @@ const COMMON_SUBMIT_FLAGS: readonly Flag[] = [
   { name: 'kms-keyring', value: 'RING', summary: 'key ring of --kms-key' },
   { name: 'kms-location', value: 'LOCATION', summary: 'location of --kms-key' },
   { name: 'kms-project', value: 'PROJECT', summary: 'project of --kms-key' },
+  {
+    name: 'enable-web-access',
+    summary: 'warn if the deployment has no shells (`dropforge exec`, `ssh`), which need no flag otherwise',
+  },
   { name: 'staging-bucket', value: 'GS_BUCKET', summary: 'bucket for the uploaded packages' },
   { name: 'stream-logs', summary: 'print the logs until the job ends; exits with 0 only if it SUCCEEDED' },
   { name: 'async', summary: 'return immediately (the default)' },

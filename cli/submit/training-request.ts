@@ -53,7 +53,7 @@ export async function readTrainingRequest(invocation: Invocation): Promise<JobRe
   };
 }
 
-function readOverrides({ flag, flags, rest }: Invocation): TrainingOverrides {
+function readOverrides({ flag, flags, isSet, rest }: Invocation): TrainingOverrides {
   return {
     labels: readAllPairs('labels', flags),
     secrets: readAllPairs('set-secrets', flags),
@@ -72,6 +72,7 @@ function readOverrides({ flag, flags, rest }: Invocation): TrainingOverrides {
     serviceAccount: flag('service-account'),
     network: flag('network'),
     kmsKeyName: readKmsKey(flag),
+    webAccess: isSet('enable-web-access') || undefined,
     maxCostUsd: readMaxCost(flag),
   };
 }

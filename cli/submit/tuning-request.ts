@@ -15,7 +15,7 @@ const COUNT_DEFAULT = 1;
 
 /** Reads the flags of `gcloud ai hp-tuning-jobs create`, which override the --config file. */
 export async function readTuningRequest(invocation: Invocation): Promise<JobRequest> {
-  const { flag, flags } = invocation;
+  const { flag, flags, isSet } = invocation;
   const displayName = flag('display-name');
   if (displayName === undefined || displayName === '') {
     throw new UsageFailure('--display-name is missing: pass a name for the tuning job.');
@@ -31,6 +31,7 @@ export async function readTuningRequest(invocation: Invocation): Promise<JobRequ
     serviceAccount: flag('service-account'),
     network: flag('network'),
     kmsKeyName: readKmsKey(flag),
+    webAccess: isSet('enable-web-access') || undefined,
     maxTrials: readCount('max-trial-count', flag),
     parallelTrials: readCount('parallel-trial-count', flag),
     algorithm: readAlgorithm(flag('algorithm')),

@@ -120,7 +120,7 @@ export const CAUSES = {
   MAX_RUNNING_TIME_EXCEEDED: {
     class: 'user',
     remedy:
-      'The job ran longer than scheduling.maxRunningTime. Raise it, or train for fewer steps. Saved outputs are in the job directory.',
+      'The job ran longer than its maxRuntime (AI Platform: scheduling.maxRunningTime, Vertex AI: scheduling.timeout). Raise it, or train for fewer steps. Saved outputs are in the job directory.',
   },
   INSTALL_FAILED: {
     class: 'user',

@@ -37,6 +37,7 @@ export type TrainingOverrides = Optional<{
   serviceAccount: string;
   network: string;
   kmsKeyName: string;
+  webAccess: boolean;
   /** These four are for jobs with a study; `algorithm` is in the API's spelling. */
   maxTrials: number;
   parallelTrials: number;
@@ -92,6 +93,9 @@ export function applyOverrides(draft: JobDraft, overrides: TrainingOverrides): J
     serviceAccount: from('--service-account', overrides.serviceAccount) ?? draft.serviceAccount,
     network: from('--network', overrides.network) ?? draft.network,
     kmsKeyName: from('--kms-key', overrides.kmsKeyName) ?? draft.kmsKeyName,
+    // Dropforge's own form has no field for it: its jobs have a shell wherever the deployment allows one.
+    webAccess:
+      (draft.dialect === 'dropforge' ? undefined : from('--enable-web-access', overrides.webAccess)) ?? draft.webAccess,
     study: draft.study && {
       ...draft.study,
       maxTrials: from('--max-trial-count', overrides.maxTrials) ?? draft.study.maxTrials,

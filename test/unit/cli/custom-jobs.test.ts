@@ -193,13 +193,18 @@ describe('dropforge custom-jobs create', () => {
       '--labels=team=vision',
       '--set-secrets=HF_TOKEN=hf-token:3',
       '--enable-dashboard-access',
+      '--enable-web-access',
     );
     expect(pools).toMatchObject([
       { pythonPackageSpec: { packageUris: ['gs://new/p.whl'], pythonModule: 'a.b', args: ['x'] } },
     ]);
     expect(parse(jobFile)).toMatchObject({
       labels: { team: 'vision' },
-      jobSpec: { serviceAccount: 'new@lab.iam.gserviceaccount.com', dropforgeSecrets: { HF_TOKEN: 'hf-token:3' } },
+      jobSpec: {
+        serviceAccount: 'new@lab.iam.gserviceaccount.com',
+        enableWebAccess: true,
+        dropforgeSecrets: { HF_TOKEN: 'hf-token:3' },
+      },
     });
     expect(warnings).toContainEqual(expect.objectContaining({ path: '--enable-dashboard-access' }));
   });

@@ -211,8 +211,8 @@ describe('dropforge jobs submit training', () => {
   });
 
   it('reports flags without effect and submits the job', async () => {
-    const { code, stderr } = await submit('one', ...PROGRAM, '--enable-web-access', '--quiet', '--verbosity=debug');
+    const { code, stderr } = await submit('one', ...PROGRAM, '--log-http', '--quiet', '--verbosity=debug');
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^FLAG_WITHOUT_EFFECT \(--enable-web-access\): .*\n.*Remove the flag\.\n$/);
+    expect(stderr).toMatch(/^FLAG_WITHOUT_EFFECT \(--log-http\): .*\n.*Remove the flag\.\n$/);
   });
 });

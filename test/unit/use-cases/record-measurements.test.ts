@@ -169,9 +169,12 @@ describe('the measurements of a heartbeat', () => {
     expect(await ports.curves.read('search', 7)).toEqual(curveOf([0.9, 0.8, 0.7], { tuningId: 'search', ordinal: 7 }));
   });
 
-  it('are all in the curve if two heartbeats are handled at once, the later one first', async () => {
+  it.each([
+    ['the later one first', losses(0.9, 0.8, 0.7), losses(0.9)],
+    ['the earlier one first', losses(0.9), losses(0.9, 0.8, 0.7)],
+  ])('are all in the curve if two heartbeats are handled at once, %s', async (_order, ...reports) => {
     const ports = await createTrial(runningJob());
-    await Promise.all([send(ports, losses(0.9, 0.8, 0.7)), send(ports, losses(0.9))]);
+    await Promise.all(reports.map((report) => send(ports, report)));
     expect(await ports.curves.read('search', 7)).toEqual(curveOf([0.9, 0.8, 0.7], { tuningId: 'search', ordinal: 7 }));
   });
 

@@ -79,10 +79,13 @@ class InvocationTest(unittest.TestCase):
     def test_forwards_the_network_of_the_machine_and_nothing_else(self) -> None:
         inherited = {
             **{name: 'x' for name in ('https_proxy', 'NO_PROXY', 'GCE_METADATA_HOST', 'REQUESTS_CA_BUNDLE', 'SSL_CERT_FILE')},
+            **{name: 'x' for name in ('CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE', 'HTTPLIB2_CA_CERTS', 'TENSORSTORE_CA_BUNDLE')},
             **{name: 'y' for name in ('HOME', 'PATH', 'TMPDIR', 'LANG', 'DROPFORGE_HOME', 'DOCKER_HOST', 'AWS_SECRET_ACCESS_KEY')},
+            # Passwords of package indexes and credentials of this machine's user.
+            **{name: 'y' for name in ('PIP_CONFIG_FILE', 'PIP_INDEX_URL', 'CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE')},
         }
         self.assertEqual(set(forwarded_variables(inherited).values()), {'x'})
-        self.assertEqual(len(forwarded_variables(inherited)), 5)
+        self.assertEqual(len(forwarded_variables(inherited)), 8)
 
     def test_requests_gpus_as_each_engine_understands_it(self) -> None:
         self.assertEqual(device_arguments(DOCKER, 4), ('--gpus', '4'))

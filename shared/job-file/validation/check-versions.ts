@@ -37,9 +37,9 @@ function checkExecutorImage(image: Located<string>, versionDefault: string, find
   }
   const version = runtimeVersionOf(image.value);
   if (version === undefined) {
-    const message = `The runtime version of the executor image ${quote(image.value)} is unknown: the job gets runtime version ${versionDefault}.`;
+    const message = `The runtime version of the executor image ${quote(image.value)} is unknown: the package is installed in runtime version ${versionDefault}, not in this image.`;
     const remedy =
-      "Use one of Vertex AI's prebuilt training images, or set the runtime version when submitting the job.";
+      "Use one of Vertex AI's prebuilt training images, or set the runtime version when submitting the job. To run the package in the image itself, write the job with image, packages and module (docs/containers.md).";
     findings.warnings.push({ code: 'EXECUTOR_IMAGE_UNKNOWN', message, remedy, ...locationOf(image) });
   }
   return version ?? versionDefault;

@@ -32,6 +32,12 @@ describe('the runtime version', () => {
   it('is the default for an unknown executor image', () => {
     const codes = [`EXECUTOR_IMAGE_UNKNOWN ${EXECUTOR_PATH}`];
     expect(runtimeOf(runBy('gcr.io/acme/my-executor'))).toEqual({ version: '2.11', codes });
+    const findings = createFindings();
+    checkRuntimeVersion({ ...EMPTY_DRAFT, ...runBy('gcr.io/acme/my-executor') }, '2.11', findings);
+    expect(findings.warnings[0]).toMatchObject({
+      message: expect.stringContaining('installed in runtime version 2.11, not in this image'),
+      remedy: expect.stringContaining('image, packages and module'),
+    });
   });
 
   it.each([

@@ -42,7 +42,7 @@ variable "registries" {
 }
 
 variable "containers" {
-  description = "Whether programs may run as root in their containers. An image that sets no USER runs as root."
+  description = "Whether programs may run as root in their containers. An image that sets no USER runs as root, and one that sets it by a name may."
   type        = object({ allow_root = optional(bool, true) })
   nullable    = false
   default     = {}

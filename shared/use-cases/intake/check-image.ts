@@ -12,8 +12,10 @@ const ESTIMATED_FACTOR = 3;
 /** For the machine image, and what the program writes. */
 const OTHER_GIB = 20;
 
-/** Root by name or number, with or without a group; an image without a user runs as root. */
-const ROOT_PATTERN = /^(root|0*)(:.*)?$/;
+/** Root by name or number, with or without a group; an image without a user runs as root. Engines read a sign, too. */
+const ROOT_PATTERN = /^(root|[+-]?0*)(:.*)?$/;
+/** The number of a name is in a file of the image, which is not downloaded: that of any name can be 0. */
+const NUMERIC_PATTERN = /^\d+(:.*)?$/;
 
 type CheckInput = { readonly group: ReplicaGroup; readonly allowsRoot: boolean };
 
@@ -29,10 +31,11 @@ export function checkImage(
     const remedy = 'Set the command that the container runs, or add an ENTRYPOINT to the image.';
     return { code: 'IMAGE_WITHOUT_COMMAND', message, remedy };
   }
-  if (!allowsRoot && ROOT_PATTERN.test(image.user)) {
-    const message = `The image ${imageUri} runs as root, which this deployment forbids.`;
+  const root = allowsRoot ? null : describeRoot(image.user);
+  if (root !== null) {
+    const message = `The image ${imageUri} ${root}, which this deployment forbids.`;
     const remedy =
-      'Add a USER to the image, such as USER 1000; or have root allowed (containers.allow_root in Terraform, allowRoot of containers in the configuration of dropforge up).';
+      'Give the image a USER by its number, such as USER 1000; or have root allowed (containers.allow_root in Terraform, allowRoot of containers in the configuration of dropforge up).';
     return { code: 'IMAGE_RUNS_AS_ROOT', message, remedy };
   }
   const neededGib = Math.ceil((image.sizeBytes * NEEDED_FACTOR) / 2 ** 30);
@@ -44,4 +47,13 @@ export function checkImage(
     return { code: 'IMAGE_TOO_LARGE', message, remedy };
   }
   return null;
+}
+
+/** How the image runs as root, or may do so; null if it does not. */
+function describeRoot(user: string): string | null {
+  if (ROOT_PATTERN.test(user)) {
+    return 'runs as root';
+  }
+  const name = JSON.stringify(user.slice(0, 100));
+  return NUMERIC_PATTERN.test(user) ? null : `names its user ${name} without a number and so may run as root`;
 }

@@ -4,8 +4,7 @@ import { startContainerMachineForEachTest } from '../support/containers/containe
 import { type EngineUnderTest, startEnginesUnderTest } from '../support/containers/engine-under-test.ts';
 import type { ImageOptions } from '../support/containers/test-image.ts';
 
-// With Docker alone: not all of these images have been tried with Podman.
-const engines = (await startEnginesUnderTest()).filter(({ kind }) => kind === 'docker');
+const engines = await startEnginesUnderTest();
 if (engines.length === 0) {
   it('is not tested, as this machine has no container engine', () => {});
 }
@@ -20,6 +19,9 @@ type Case = {
   readonly argv?: readonly string[];
   readonly user?: string;
   readonly workingDir?: string;
+  readonly maxRunningSeconds?: number;
+  /** Name of an output that is saved. */
+  readonly saved?: string;
   readonly end: object;
 };
 
@@ -31,6 +33,45 @@ const notStarted = (message: RegExp) => ({
 const STOPPED = { reason: 'MAX_RUNNING_TIME', signal: 9 };
 
 const CASES: readonly Case[] = [
+  { what: 'its whole file system as a volume', image: { changes: ['VOLUME /'] }, end: notStarted(/Remove VOLUME \//) },
+  {
+    what: 'a health check that kills, a build trigger, a port, and labels of Dropforge',
+    image: {
+      config: {
+        Healthcheck: { Test: ['CMD-SHELL', 'kill -9 -1'], Interval: 500_000_000, Retries: 1 },
+        OnBuild: ['RUN false'],
+        ExposedPorts: { '22/tcp': {}, 'http/none': {} },
+        Labels: { 'dropforge.vm': 'another', 'a\nb': 'c\nd' },
+      },
+    },
+    script: 'sleep 2',
+    end: SUCCESS,
+  },
+  {
+    what: 'a stop signal that does not exist',
+    image: { config: { StopSignal: 'SIGNONE' } },
+    script: 'trap "exit 5" TERM; while :; do sleep 0.1; done',
+    maxRunningSeconds: 2,
+    end: { reason: 'MAX_RUNNING_TIME', exitCode: 5 },
+  },
+  {
+    what: 'variables that are longer than Linux accepts',
+    image: { config: { Env: [`LONG=${'x'.repeat(200_000)}`] } },
+    end: notStarted(/are longer than Linux accepts/),
+  },
+  {
+    what: 'a variable without a name',
+    image: { config: { Env: ['=x'] } },
+    end: notStarted(/a variable without a name/),
+  },
+  {
+    what: 'variables of the engine, without a value, and of several lines',
+    image: {
+      config: { Env: ['NONE', 'A B=c', 'LD_PRELOAD=/none', 'DOCKER_HOST=unix:///x', 'TEXT=a\nb', 'PATH=/bin'] },
+    },
+    script: '[ "$DOCKER_HOST $TEXT" = "$(printf "unix:///x a\\nb")" ]',
+    end: SUCCESS,
+  },
   { what: '10,000 arguments', argv: ['sh', '-c', '[ $# = 9999 ]', ...Array<string>(10_000).fill('x')], end: SUCCESS },
   { what: 'a user that it does not have', image: { changes: ['USER none'] }, user: 'none', end: notStarted(/no user/) },
   {
@@ -44,6 +85,7 @@ const CASES: readonly Case[] = [
     image: { links: { '/app': '/dropforge' }, changes: ['WORKDIR /app'] },
     workingDir: '/app',
     script: 'echo x > output/file',
+    saved: 'file',
     end: SUCCESS,
   },
   {
@@ -61,6 +103,7 @@ const CASES: readonly Case[] = [
     what: 'a volume in the place of the outputs',
     image: { changes: ['VOLUME /dropforge/output /gcs'] },
     script: 'echo x > $DROPFORGE_OUTPUT_DIR/file',
+    saved: 'file',
     end: SUCCESS,
   },
   {
@@ -74,7 +117,7 @@ const CASES: readonly Case[] = [
     script: 'head -c 200000000 /dev/zero | tr "\\0" x',
     end: SUCCESS,
   },
-  { what: 'a program that freezes itself', script: 'kill -STOP $$', end: STOPPED },
+  { what: 'a program that freezes itself', script: 'kill -STOP $$', maxRunningSeconds: 2, end: STOPPED },
   { what: 'a program that kills all of its processes', script: 'sleep 9 & kill -9 -1', end: SUCCESS },
   {
     what: 'pipes in the place of its metrics',
@@ -83,17 +126,19 @@ const CASES: readonly Case[] = [
     end: SUCCESS,
   },
   {
-    what: 'outputs that are no files, and 5,000 that are',
+    what: 'outputs that are no files, and 2,000 that are',
     script: [
       'cd $DROPFORGE_OUTPUT_DIR; mkfifo fifo; mknod device c 1 5; ln -s /etc/passwd link; ln -s . loop',
       'echo x > file; ln file hard; : > "$(printf "a\\nb")"; : > "$(printf "\\377")"',
-      'mkdir many; i=0; while [ $i -lt 5000 ]; do : > many/$i; i=$((i+1)); done; exit 0',
+      'mkdir many; i=0; while [ $i -lt 2000 ]; do : > many/$i; i=$((i+1)); done; exit 0',
     ].join('\n'),
+    saved: 'file',
     end: SUCCESS,
   },
   {
     what: 'folders that only its user may read',
     script: 'cd $DROPFORGE_OUTPUT_DIR; mkdir closed; echo x > closed/file; chmod 0 closed/file closed .',
+    saved: 'file',
     end: SUCCESS,
   },
 ];
@@ -109,6 +154,7 @@ function suite(engine: EngineUnderTest) {
 
   it.each(CASES)('ends with a clear cause, and nothing is left: $what', async (given) => {
     const { what, image, script = 'exit 0', argv = ['sh', '-c', script], user = '', workingDir = '', end } = given;
+    const { maxRunningSeconds = 60, saved } = given;
     const name = what.replaceAll(/\W+/g, '-').toLowerCase();
     const vm = under.boot({
       image: await under.image(name, 'shell', image),
@@ -116,17 +162,16 @@ function suite(engine: EngineUnderTest) {
       user,
       workingDir,
       change: ({ limits, program }) => ({
-        limits: { ...limits, maxRunningSeconds: what.includes('freezes') ? 3 : 60, stopGraceSeconds: 1 },
+        limits: { ...limits, maxRunningSeconds, stopGraceSeconds: 1 },
         program: { ...program, passesJobDir: false },
       }),
     });
     const report = await ended(vm);
     expect(report).toMatchObject(end);
     expect(await under.list()).toEqual([]);
-    for (const file of script.includes('> file') || script.includes('/file') ? ['file'] : []) {
-      expect([...cloud().objects.keys()].filter((key) => key.endsWith(`/${file}`))[0]).toContain(
-        `${BUCKET}/${JOB_DIR}/`,
-      );
+    if (saved !== undefined) {
+      const names = [...cloud().objects.keys()].filter((name) => name.endsWith(`/${saved}`));
+      expect(names[0]).toContain(`${BUCKET}/${JOB_DIR}/`);
     }
   });
 }

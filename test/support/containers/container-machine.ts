@@ -2,6 +2,7 @@ import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import { configure } from '../agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../agent/vm-agent-machine.ts';
 import type { EngineUnderTest } from './engine-under-test.ts';
+import { pushConfig } from './push-layers.ts';
 import { startRegistryUnderTest } from './registry-under-test.ts';
 import { buildTestImage, type ImageBase, type ImageOptions } from './test-image.ts';
 
@@ -33,8 +34,9 @@ export function startContainerMachineForEachTest(engine: EngineUnderTest) {
       registry ??= await startRegistryUnderTest();
       const known = images.get(name);
       const pinned = known ?? (await registry.push(engine, await buildTestImage(engine, base, options), name));
-      images.set(name, pinned);
-      return pinned;
+      const pushed = known ?? (options.config === undefined ? pinned : await pushConfig(pinned, options.config));
+      images.set(name, pushed);
+      return pushed;
     },
     /** Boots the machine with a program that is a container. */
     boot({ image, argv, user = '', workingDir = '', packages = [], change = () => ({}) }: Run) {

@@ -78,6 +78,27 @@ export async function pushLayers(
   return { uri: `${repository}@${digest}`, sizeBytes, layers: compressed.map(digestOf), digest };
 }
 
+type Manifest = { readonly config: { readonly digest: string } };
+
+/** Pushes an image again with these fields in its configuration's `config`; returns `HOST/REPOSITORY@sha256:…`. */
+export async function pushConfig(uri: string, fields: object): Promise<string> {
+  const [repository = '', pinned = ''] = uri.split('@');
+  const api = apiOf(repository);
+  const accept = `${DOCKER}.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json`;
+  const found = await send(`${api}/manifests/${pinned}`, { headers: { accept } });
+  const manifest = (await found.json()) as Manifest;
+  const body = (await (await send(`${api}/blobs/${manifest.config.digest}`, {})).json()) as {
+    readonly config?: object;
+  };
+  const config = Buffer.from(JSON.stringify({ ...body, config: { ...body.config, ...fields } }));
+  await pushBlob(repository, config);
+  const described = { ...manifest.config, size: config.length, digest: digestOf(config) };
+  const changed = Buffer.from(JSON.stringify({ ...manifest, config: described }));
+  const headers = { 'content-type': found.headers.get('content-type') ?? '' };
+  await send(`${api}/manifests/${digestOf(changed)}`, { method: 'PUT', headers, body: new Uint8Array(changed) });
+  return `${repository}@${digestOf(changed)}`;
+}
+
 /** Deletes an image's manifest, as a cleanup policy does. */
 export async function deleteImage(repository: string, digest: string): Promise<void> {
   await send(`${apiOf(repository)}/manifests/${digest}`, { method: 'DELETE' });
@@ -101,7 +122,7 @@ function apiOf(repository: string): string {
 async function send(url: string | URL, init: RequestInit): Promise<Response> {
   const response = await fetch(url, init);
   if (!response.ok) {
-    throw new Error(`${init.method} ${url} answered ${response.status}: ${await response.text()}`);
+    throw new Error(`${init.method ?? 'GET'} ${url} answered ${response.status}: ${await response.text()}`);
   }
   return response;
 }

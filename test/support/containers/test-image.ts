@@ -14,6 +14,8 @@ export type ImageOptions = {
   readonly files?: Readonly<Record<string, string>>;
   /** Targets of symbolic links by absolute path; they replace files. */
   readonly links?: Readonly<Record<string, string>>;
+  /** Fields of its configuration, for what engines do not write; set when it is pushed. */
+  readonly config?: object;
 };
 
 /** Busybox without a shell has no `sh`; Python has `python3` with its standard library, and neither shell nor pip. */

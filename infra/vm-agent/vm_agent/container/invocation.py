@@ -71,6 +71,8 @@ class Invocation:
             *('--name', self.name, '--label', f'{VM_LABEL}={self.vm}', '--pull', 'never'),
             # Replicas and the metadata server are reached as on the VM; see docs/adr/0037.
             *('--network', 'host', '--log-driver', 'none', '--no-healthcheck'),
+            # The agent sends SIGTERM whatever the image names, and Podman refuses a name that it does not know.
+            *('--stop-signal', 'SIGTERM'),
             *('--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--security-opt', 'label=disable'),
             *('--pids-limit', str(PIDS_MAX), '--shm-size', str(self.shm_bytes), *_init(engine), *_limits(engine)),
         ]

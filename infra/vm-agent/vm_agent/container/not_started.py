@@ -8,8 +8,11 @@ from vm_agent.program.exit_report import ExitReport
 
 START_LINES_MAX = 20
 SHELLS = ('sh', 'bash', 'ash', 'dash', 'zsh')
-# What tini and catatonit print if they cannot run the program, with these exit codes.
-INIT_FAILED = re.compile(r'\[FATAL tini \(\d+\)\] exec .* failed: |(?:ERROR|FATAL)? ?\(?catatonit(?::\d+)?\)?: failed to exec')
+# What tini and catatonit print if they cannot run the program, and runc if it cannot run them, with these exit codes.
+INIT_FAILED = re.compile(
+    r'\[FATAL tini \(\d+\)\] exec .* failed: |(?:ERROR|FATAL)? ?\(?catatonit(?::\d+)?\)?: failed to exec'
+    r'|exec \S+: argument list too long'
+)
 INIT_EXIT_CODES = (1, 126, 127)
 
 NOT_FOUND = (
@@ -18,6 +21,15 @@ NOT_FOUND = (
 )
 # By the first pattern that fits, the message and what to do. `{0}` is the command, `{1}` the user.
 FAILURES: Sequence[Tuple[str, str]] = (
+    (
+        r'argument list too long',
+        'The arguments and variables of the program, with those of its image, are longer than Linux accepts: 128 KiB '
+        'each, 2 MiB in total. Shorten them, or keep long values in a file.',
+    ),
+    (
+        r"invalid environment variable|environment variable name can't be empty",
+        'The image has a variable without a name. Correct its ENV; the evidence shows the variable.',
+    ),
     (
         r'exec format error',
         'The command `{0}` of the image is not a program for this machine. Build the image for linux/amd64, and begin '

@@ -75,6 +75,17 @@ locals {
     }
   }
 
+  # A user reads the directories of own jobs: cp, cat, ls and tensorboard of the CLI.
+  user_job_folders = merge([
+    for bucket in concat(["jobs"], values(local.account_buckets)) : {
+      for member in var.upload_users : "${member}/${bucket}" => {
+        bucket = bucket
+        name   = "users/${split(":", member)[1]}/"
+        reader = member
+      }
+    }
+  ]...)
+
   secret_accessors = {
     for account, granted in local.permissions : account => {
       member = module.identities.members[account]

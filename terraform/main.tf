@@ -64,6 +64,7 @@ module "storage" {
   retention     = var.retention
   force_destroy = !var.deletion_protection
   outputs       = values(local.account_buckets)
+  folders       = local.user_job_folders
   grants = merge(
     local.account_bucket_grants,
     local.submitter_bucket_grants,

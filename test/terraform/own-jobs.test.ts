@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { plan, type Resource } from '../support/terraform/deployed-state.ts';
+import { isAllowed } from '../support/terraform/iam-policy.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
 const REQUIRED = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}'];
@@ -9,7 +10,8 @@ const OWN_JOBS = [
   '-var=only_own_jobs=true',
   '-var=operators=["user:grace@example.com","serviceAccount:ci@my-project.iam.gserviceaccount.com"]',
   '-var=submitters=["user:grace@example.com"]',
-  '-var=upload_users=["user:ada@example.com"]',
+  '-var=upload_users=["user:ada@example.com","user:ida@example.com"]',
+  '-var=job_accounts=["trainer@my-project.iam.gserviceaccount.com"]',
   '-var=api_access={members=["user:ada@example.com","user:grace@example.com"]}',
   '-var=iap_audience=/projects/1/locations/us-central1/services/dropforge-api',
 ];
@@ -48,8 +50,52 @@ function grantsOf(member: string) {
     .map(({ values }) => ({ role: values.role, condition: values.condition }));
 }
 
+const ADA = 'users/ada@example.com/';
+
+const nameOf = (bucket: string, path: string) => `projects/_/buckets/${bucket}/objects/${path}`;
+
+/** Whether a user may do something with an object of a bucket. */
+function may(user: string, action: string, { bucket, path }: { readonly bucket: string; readonly path: string }) {
+  const request = { member: `user:${user}`, permission: `storage.objects.${action}`, on: bucket };
+  return isAllowed(resources, { ...request, name: nameOf(bucket, path) });
+}
+
+/** Whether a user may list the objects whose names begin with a prefix. */
+function mayList(user: string, bucket: string, prefix: string): boolean {
+  return isAllowed(resources, { member: `user:${user}`, permission: 'storage.objects.list', on: bucket, prefix });
+}
+
+/** The jobs bucket, and that of the account that jobs may run as. */
+function jobBuckets(): readonly string[] {
+  return resources
+    .filter(({ type, key }) => type === 'google_storage_bucket' && key?.startsWith('jobs'))
+    .map(({ values }) => String(values.name));
+}
+
 function describeOwnJobs() {
-  it('lets a user write, read and list in a folder of their own, and nothing else', () => {
+  it('lets a user read and list the directories of own jobs in every bucket of jobs', () => {
+    expect(jobBuckets()).toHaveLength(2);
+    for (const bucket of jobBuckets()) {
+      expect(may('ada@example.com', 'get', { bucket, path: `${ADA}mnist_1/model.json` }), bucket).toBe(true);
+      expect(mayList('ada@example.com', bucket, ADA), bucket).toBe(true);
+      expect(mayList('ada@example.com', bucket, `${ADA}mnist_1/`), bucket).toBe(true);
+    }
+  });
+
+  it('lets no user read or list the directories of others, nor change a file of a job', () => {
+    for (const bucket of jobBuckets()) {
+      for (const path of [`${ADA}mnist_1/model.json`, 'mnist_1/model.json', 'users/ada@example.com.evil/x']) {
+        expect(may('ida@example.com', 'get', { bucket, path }), path).toBe(false);
+      }
+      for (const prefix of [ADA, '', 'users/', 'users/ida@example.com']) {
+        expect(mayList('ida@example.com', bucket, prefix), prefix).toBe(false);
+      }
+      const own = { bucket, path: `${ADA}mnist_1/model.json` };
+      expect(['create', 'update', 'delete'].filter((action) => may('ada@example.com', action, own))).toEqual([]);
+    }
+  });
+
+  it('lets a user write, read and list uploads in a folder of their own, and has no other grant for them', () => {
     const objects = 'projects/_/buckets/my-project-dropforge-uploads/objects/users/ada@example.com/';
     const listed =
       'api.getAttribute("storage.googleapis.com/objectListPrefix", "").startsWith("users/ada@example.com/")';
@@ -58,6 +104,8 @@ function describeOwnJobs() {
         role: 'roles/storage.objectUser',
         condition: [expect.objectContaining({ expression: `resource.name.startsWith("${objects}") || ${listed}` })],
       },
+      { role: 'roles/storage.objectViewer', condition: [] },
+      { role: 'roles/storage.objectViewer', condition: [] },
     ]);
   });
 

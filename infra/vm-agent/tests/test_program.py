@@ -56,6 +56,19 @@ class UnsavedFilesTest(unittest.TestCase):
 
 
 class UsageTest(unittest.TestCase):
+    def test_measures_files_in_folders_nested_deeper_than_paths_may_be_long(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            descriptor = os.open(folder, os.O_RDONLY)
+            for _ in range(30):
+                os.mkdir('d' * 200, dir_fd=descriptor)
+                inner = os.open('d' * 200, os.O_RDONLY, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = inner
+            with open(os.open('file', os.O_WRONLY | os.O_CREAT, dir_fd=descriptor), 'wb') as file:
+                file.write(b'x' * 1_000_000)
+            os.close(descriptor)
+            self.assertGreaterEqual(measure_tree(Path(folder), Path(folder, 'none')), 1_000_000)
+
     def test_parses_the_output_of_nvidia_smi(self) -> None:
         (gpu, other) = parse_gpus(
             'Tesla T4, 93, 8583, 15360, 68.54, 71, 1590\nNVIDIA H200, [N/A], 0, 143771, [N/A], 40, [N/A]\nbroken, 1\n'

@@ -1,6 +1,8 @@
 """Resource usage of the VM, as heartbeats report it; None for what the system does not provide."""
 
+import errno
 import os
+import subprocess
 import threading
 import time
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from vm_agent.program.gpu_meter import GpuMeter, GpuUsage
 
 SECTOR_BYTES = 512
+DU_SECONDS_MAX = 120.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class DiskMeter:
 
 def measure_tree(folder: Path, ignored: Path) -> int:
     """Returns the bytes that the files below a folder, except for one in it, occupy on the disk. Follows no links."""
-    total = 0
+    total, is_too_deep = 0, False
     folders = [str(folder)]
     while folders:
         try:
@@ -108,10 +111,20 @@ def measure_tree(folder: Path, ignored: Path) -> int:
                             folders.append(entry.path)
                     else:
                         total += entry.stat(follow_symlinks=False).st_blocks * SECTOR_BYTES
-        except OSError:
-            # The entry was deleted in the meantime.
-            continue
-    return total
+        except OSError as error:
+            # The entry was deleted in the meantime, or a program hides files where no path is short enough.
+            is_too_deep = is_too_deep or error.errno == errno.ENAMETOOLONG
+    return max(total, _measure_by_du(folder)) if is_too_deep else total
+
+
+def _measure_by_du(folder: Path) -> int:
+    """Unlike paths, `du` reaches any depth. It also counts what is ignored; 0 if it does not answer."""
+    try:
+        argv, pipe = ['du', '-sk', '--', str(folder)], subprocess.PIPE
+        found = subprocess.run(argv, stdout=pipe, stderr=subprocess.DEVNULL, timeout=DU_SECONDS_MAX, check=False)
+        return 1_024 * int(found.stdout.split()[0])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return 0
 
 
 def read_cpu_times() -> Optional[CpuTimes]:

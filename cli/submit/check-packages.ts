@@ -14,7 +14,7 @@ import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts'
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { lintPackages } from '#shared/package/lint/lint-packages.ts';
-import { PACKAGE_CHECKS } from '#shared/package/lint/package-checks.ts';
+import { CHECKS_OF_INSTALLING } from '#shared/package/lint/package-checks.ts';
 import { NO_EVIDENCE } from '#shared/package/package-evidence.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
@@ -155,11 +155,6 @@ function unique(problems: readonly Problem[]): readonly Problem[] {
 
 /** Job files cannot disable checks; pyproject.toml can, and intake reads it from there, too. */
 const NOTHING_IGNORED: ReadonlySet<string> = new Set();
-
-/** In a container nothing is installed, and its image has its own Python and frameworks; as at intake. */
-const CHECKS_OF_INSTALLING: ReadonlySet<string> = new Set(
-  Object.keys(PACKAGE_CHECKS).filter((code) => code !== 'CREDENTIALS_IN_PACKAGE'),
-);
 
 /** Placeholder for packages in buckets, which may contain the module: the local packages are not the whole program. */
 const REMOTE_PACKAGES: NamedReport = {

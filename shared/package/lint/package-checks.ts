@@ -15,6 +15,11 @@ export const PACKAGE_CHECKS = {
   BROKEN_REQUIREMENT: 'pip cannot install a requirement as written.',
 } as const satisfies Readonly<Record<string, string>>;
 
+/** The checks to skip for containers, in which nothing is installed: the image has its own Python and frameworks. */
+export const CHECKS_OF_INSTALLING: ReadonlySet<string> = new Set(
+  Object.keys(PACKAGE_CHECKS).filter((code) => code !== 'CREDENTIALS_IN_PACKAGE'),
+);
+
 export type PackageCheckCode = keyof typeof PACKAGE_CHECKS;
 
 export function isPackageCheck(name: string): name is PackageCheckCode {

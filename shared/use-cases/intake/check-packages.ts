@@ -4,7 +4,7 @@ import type { JobSpec, Program } from '#shared/domain/job-spec.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { lintPackages } from '#shared/package/lint/lint-packages.ts';
-import { PACKAGE_CHECKS } from '#shared/package/lint/package-checks.ts';
+import { CHECKS_OF_INSTALLING } from '#shared/package/lint/package-checks.ts';
 import {
   AccessDeniedError,
   type ObjectInfo,
@@ -98,11 +98,6 @@ function unique(problems: readonly Problem[]): readonly Problem[] {
 function pin(uri: string, { generation, crc32c, sizeBytes }: ObjectInfo): PackageRef {
   return { uri, generation, crc32c, sizeBytes };
 }
-
-/** In a container nothing is installed, and its image has its own Python and frameworks. */
-const CHECKS_OF_INSTALLING: ReadonlySet<string> = new Set(
-  Object.keys(PACKAGE_CHECKS).filter((code) => code !== 'CREDENTIALS_IN_PACKAGE'),
-);
 
 /** Lints the packages of each program against its machines: what would fail there, or leave a GPU idle. */
 export function lintJobPackages(

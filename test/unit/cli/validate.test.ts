@@ -159,6 +159,11 @@ describe('dropforge jobs validate --package', () => {
     expect((await validate('good.yaml', '--package=trainer')).code).toBe(1);
   });
 
+  it('omits what concerns an installation if the package runs in an image', async () => {
+    await writeFile(join(work, 'image.yaml'), 'name: a\nimage: ghcr.io/o/digits:1\nmodule: trainer.task\ngpu: T4\n');
+    expect(await codesOf('image.yaml', '--package=trainer')).toEqual([[]]);
+  });
+
   it('omits findings given by --ignore', async () => {
     const [codes] = await codesOf('good.yaml', '--package=trainer', '--ignore=CPU_ONLY_BUILD,NO_DISTRIBUTION_STRATEGY');
     expect(codes).toEqual([]);

@@ -51,14 +51,14 @@ def open_folder(root: Path, parts: Sequence[str], creates: bool = False) -> Iter
 
 
 def open_below(root: Path, name: str) -> BinaryIO:
-    """As `open_regular`, for a file below `root`, which itself is not the program's; no folder of its name is a link."""
+    """As `open_regular`, for a file below `root`, which is not the program's; no folder of its name is a link."""
     *parents, last = name.split('/')
     with open_folder(root, parents) as folder:
         return open_regular(Path(last), folder)
 
 
 def has_link(root: Path, folder: Path) -> bool:
-    """Whether the path of a folder has a link below `root`: for a program that has ended, which puts none there later."""
+    """Whether the path of a folder has a link below `root`. The program has ended, and puts none there later."""
     below = [folder, *folder.parents][: len(folder.relative_to(root).parts)]
     return any(path.is_symlink() for path in below)
 

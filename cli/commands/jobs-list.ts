@@ -4,6 +4,7 @@ import type { Command, Flag, Output } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_LIST_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { describeKeptBriefly } from '#cli/render/describe-job.ts';
 import { formatNumber } from '#cli/render/describe-trial.ts';
 import { countProgress } from '#cli/render/describe-tuning.ts';
 import { formatAgo, formatDuration } from '#cli/render/format.ts';
@@ -94,7 +95,9 @@ function formatJobs(
     formatDurationOf(job, nowMs),
     job.tuning === null ? String(job.attempt) : '-',
     ...(hasTunings ? [describeTrials(job)] : []),
-    job.cause?.code ?? job.waitingFor?.code ?? describeCodes(job),
+    [job.cause?.code ?? job.waitingFor?.code ?? describeCodes(job), describeKeptBriefly(job)]
+      .filter(Boolean)
+      .join(', '),
   ]);
   const head = ['JOB', 'STATE', 'CREATED', 'DURATION', 'ATTEMPT', ...(hasTunings ? ['TRIALS'] : []), 'CAUSE'];
   return formatTable(head, rows);

@@ -103,6 +103,11 @@ export function describeKept({ jobId, kept }: JobView): readonly string[] {
   ];
 }
 
+/** `VM kept until 14:30`, while it is billed; otherwise ''. */
+export function describeKeptBriefly({ kept }: JobView): string {
+  return kept === null || kept.releaseTime !== null ? '' : `VM kept until ${formatClock(kept.untilTime)}`;
+}
+
 /** Hours and minutes of this machine's time zone: `14:05`. */
 function formatClock(time: string): string {
   return new Date(time).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });

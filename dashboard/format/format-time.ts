@@ -34,6 +34,11 @@ export function formatDateTime(time: string | number): string {
   return new Date(time).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 }
 
+/** Hours and minutes in the reader's language and time zone. */
+export function formatClock(time: string): string {
+  return new Date(time).toLocaleTimeString(undefined, { timeStyle: 'short' });
+}
+
 function pad(number: number): string {
   return String(number).padStart(2, '0');
 }

@@ -113,6 +113,13 @@ describe('every screen of a job', () => {
   });
 });
 
+describe('the list', () => {
+  it('says of a failed job until when its VM is kept, before its error', async () => {
+    const { text } = await open('/');
+    expect(await text()).toMatch(/VM kept until \d{1,2}:\d\d.*The program failed with exit code 1\./);
+  });
+});
+
 describe('a job of another user', () => {
   it('says in words why its buttons are disabled, and shows its cause without evidence', async () => {
     const { page, text } = await open('/jobs/kept_by_ada');

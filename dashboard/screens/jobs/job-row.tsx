@@ -6,6 +6,7 @@ import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
 import { formatAge, formatDateTime, formatDuration } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
+import { describeKeptBriefly } from '#dashboard/screens/job/describe-kept.ts';
 import { describeProgress, isEnded, mainMetricOf } from '#dashboard/screens/jobs/describe-progress.ts';
 import { Sparkline } from '#dashboard/screens/jobs/sparkline.tsx';
 import type { JobView } from '#shared/protocol/report.ts';
@@ -81,12 +82,14 @@ export const JobRow = memo(function JobRow({ job, line, rowIndex, now, isSelecte
   );
 });
 
-/** Below the name: why it failed or waits; otherwise its labels. */
+/** Below the name: whether a failed job still has a billed VM, why it failed or waits; otherwise its labels. */
 function JobNote({ job }: { readonly job: JobView }) {
   const text = job.state === 'FAILED' ? job.errorMessage : (job.waitingFor?.message ?? null);
-  if (text !== null && text !== '') {
+  const kept = describeKeptBriefly(job);
+  if (kept !== null || (text !== null && text !== '')) {
     return (
-      <span class="job-line muted truncate user-text" title={text}>
+      <span class="job-line muted truncate user-text" title={text ?? ''}>
+        {kept !== null && <span class="job-warning">{kept}. </span>}
         {text}
       </span>
     );

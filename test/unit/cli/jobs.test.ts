@@ -64,6 +64,16 @@ describe('dropforge jobs list', () => {
     expect((await cli('jobs', 'list', '--format=json')).json()).toEqual([[viewOf('one'), FAILED]]);
   });
 
+  it('says of a failed job until when its VM is kept and billed, and nothing once the VM is released', async () => {
+    const times = { sinceTime: '2026-01-01T00:00:00Z', untilTime: '2026-01-01T14:30:00Z', releaseTime: null };
+    const kept = { ...{ replica: 'master-0', vmName: 'vm-1', zone: 'us-central1-a', perHourUsd: 0.19 }, ...times };
+    cloud.jobs.set('kept', [{ ...FAILED, jobId: 'kept', kept }]);
+    cloud.jobs.set('released', [{ ...FAILED, jobId: 'released', kept: { ...kept, releaseTime: times.untilTime } }]);
+    const { stdout } = await cli('jobs', 'list');
+    expect(stdout).toMatch(/^kept .* MODULE_NOT_FOUND, VM kept until \d\d:\d\d$/m);
+    expect(stdout).toMatch(/^released .* MODULE_NOT_FOUND$/m);
+  });
+
   it('fetches as many pages as needed, and reports if there are more jobs', async () => {
     const jobIds = Array.from({ length: 250 }, (_, index) => `job_${index}`);
     for (const jobId of jobIds) {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeKept } from '#dashboard/screens/job/describe-kept.ts';
+import { describeKept, describeKeptBriefly } from '#dashboard/screens/job/describe-kept.ts';
 
 const KEPT = {
   replica: 'master-0',
@@ -24,4 +24,9 @@ it('a VM of an unknown price is named without one', () => {
 
 it.each([null, { ...KEPT, releaseTime: KEPT.untilTime }])('nothing is said when no VM is kept any more: %j', (kept) => {
   expect(describeKept({ kept }, NOW)).toBeNull();
+  expect(describeKeptBriefly({ kept })).toBeNull();
+});
+
+it('a line of the list says until when a VM is kept', () => {
+  expect(describeKeptBriefly({ kept: KEPT })).toMatch(/^VM kept until \d{1,2}:\d\d/);
 });

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type EngineUnderTest, startEnginesIn } from '../support/containers/engine-under-test.ts';
 import { type PushedImage, pushLayers, randomLayer, zeroLayer } from '../support/containers/push-layers.ts';
+import { startRegistryFront } from '../support/containers/registry-front.ts';
 import { startRegistryUnderTest } from '../support/containers/registry-under-test.ts';
 
 const AGENT = fileURLToPath(new URL('../../infra/vm-agent/tests/pulling_agent.py', import.meta.url));
@@ -97,5 +98,25 @@ describe.each(engines)('an image that $kind unpacks to far more than its compres
     expect(await listLayers(engine.kind)).toEqual(layers);
     const next = await push([randomLayer(MIB), zeroLayer(10 * MIB)]);
     expect((await pull(engine, next)).end).toMatchObject({ ended: 'PULLED', left: [] });
+  });
+
+  it('does not end another pull that has one of its layers already', async () => {
+    const base = zeroLayer(20 * MIB);
+    const other = await push([base, randomLayer(MIB)]);
+    const layers = await listLayers(engine.kind);
+    const front = await startRegistryFront(registry?.host ?? '');
+    const released = Promise.withResolvers<void>();
+    front.faults = { hold: (path) => (path.endsWith(other.layers[1] ?? '') ? released.promise : Promise.resolve()) };
+    try {
+      const pulling = pull(engine, { ...other, uri: `${front.host}/team/large@${other.digest}` });
+      await expect.poll(() => listLayers(engine.kind)).toHaveLength(layers.length + 1);
+      const { end } = await pull(engine, await push([base, zeroLayer(500 * MIB)]), 100 * MIB);
+      expect(end).toMatchObject({ ended: 'DISK_TOO_SMALL' });
+      released.resolve();
+      expect((await pulling).end).toMatchObject({ ended: 'PULLED', left: [] });
+    } finally {
+      released.resolve();
+      await front.stop();
+    }
   });
 });

@@ -42,6 +42,7 @@ TEXTS = (
     ('no matching manifest for linux/arm64/v8 in the manifest list entries', 'architecture'),
     ('no image found in image index for architecture "arm64", variant "", OS "linux"', 'architecture'),
     ('filesystem layer verification failed for digest sha256:ab', 'do not match its digest'),
+    ('Error: writing blob: adding layer with blob "sha256:ab": layer not known', 'were deleted from the machine'),
     ('write /var/lib/docker/tmp/GetImageBlob1: no space left on device', 'became full'),
     ('dial tcp 10.0.0.1:443: connect: connection refused', 'unreachable'),
     ('dial tcp: lookup ghcr.io on 169.254.169.254:53: no such host', 'unreachable'),
@@ -82,6 +83,7 @@ class FailureTest(unittest.TestCase):
         self.assertGreater(tries['unreachable'], 1_000)
         self.assertEqual([tries[words] for words in ('no longer exists', 'does not let', 'architecture')], [1, 1, 1])
         self.assertTrue(1 < tries['limits how many'] < 10)
+        self.assertTrue(1 < tries['were deleted from the machine'] < 10)
 
     def test_a_rejection_names_who_was_rejected_and_what_gives_access(self) -> None:
         for credentials, words in (

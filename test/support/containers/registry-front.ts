@@ -19,6 +19,8 @@ export type Faults = {
   readonly answer?: { readonly status: number; readonly code: string };
   /** Begins to answer a request for a blob, calls this, and never goes on. */
   readonly stall?: () => void;
+  /** Awaited before a request for the blob with this path is answered. */
+  readonly hold?: (path: string) => Promise<void>;
   /** Sends so many bytes more than a blob has. */
   readonly addsBytes?: number;
   /** The login that its token service accepts; without it, no token is needed. */
@@ -91,6 +93,7 @@ export async function startRegistryFront(registryHost: string): Promise<Registry
       return;
     }
     front.blobRequests.push(`GET ${path} ${range ?? '-'}`);
+    await front.faults.hold?.(path);
     if (stall !== undefined) {
       response.write(body.subarray(0, 1_000), () => stall());
     } else if (cut !== undefined && body.length > cut.afterBytes && (cuts.get(path) ?? 0) < cut.countMax) {

@@ -18,7 +18,7 @@ def delete_layers(engine: Engine, storage: Path, digests: Sequence[str], folder:
     """
     Deletes the layers with these digests (compressed) that no other image has: makes an image of them in `folder`,
     which Podman reads without copying a layer that it has, and deletes that. Another pull that is about to use one of
-    them fails.
+    them fails with "layer not known", and is tried again.
     """
     # Podman deletes an incomplete layer when it opens its storage.
     engine.run_tool(['image', 'ls', '--quiet'])

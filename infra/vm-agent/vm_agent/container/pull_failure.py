@@ -10,6 +10,7 @@ from vm_agent.program.exit_report import ExitReport
 
 RATE_LIMIT_TRIES_MAX = 4
 DAMAGE_TRIES_MAX = 2
+DELETED_TRIES_MAX = 4
 READER_ROLE = 'roles/artifactregistry.reader'
 
 
@@ -65,6 +66,13 @@ _MISSING = Failure(
     'The image {image} no longer exists: it was deleted after the job was submitted.',
     'Push the image again and submit again; a cleanup policy of the registry may have deleted it.',
 )
+# Podman has no lock on the layers of a pull: another one that ends for its disk space deletes its own (podman_layers).
+_LAYERS_DELETED = Failure(
+    'IMAGE_PULL_FAILED',
+    'Layers of the image {image} were deleted from the machine while it was pulled.',
+    'Find what deletes images there (podman image prune, for example), and submit again.',
+    DELETED_TRIES_MAX,
+)
 _UNREACHABLE = Failure(
     'SERVICE_UNREACHABLE', '{host} was unreachable while the image {image} was pulled.', tries_max=sys.maxsize
 )
@@ -85,6 +93,7 @@ _PATTERNS: Tuple[Tuple[Failure, str], ...] = (
         r'|digest .{0,80}(does not|did not) match'
         r'|unexpected commit digest|larger than intake|longer than declared|size validation failed',
     ),
+    (_LAYERS_DELETED, r'\blayer not known'),
     (_UNTRUSTED, r'x509:|certificate|tls: |gave http response to https client'),
     (_MISSING, r'manifest[_ ]unknown|name[_ ]unknown|blob[_ ]unknown|manifest for .{1,500} not found|: not found'),
     (

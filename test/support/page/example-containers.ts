@@ -1,5 +1,6 @@
 import type { JobView } from '#shared/protocol/report.ts';
 import { replicaOf, viewOf } from '../cli/test-cloud.ts';
+import { causeOf } from './example-cause.ts';
 import type { FixtureJob } from './fixture-api.ts';
 
 const MINUTE = 60_000;
@@ -53,7 +54,6 @@ export function keptJob(jobId: string, now: number): FixtureJob {
       ...{ code: 'PROGRAM_FAILED', class: 'user', message: 'The program failed: RuntimeError: the loss exploded.' },
       ...{ remedy: 'Correct the program, and submit it again.', evidence: ['RuntimeError: the loss exploded'] },
       ...{ label: 'user_exception', rootLine: 'RuntimeError: the loss exploded', canRetryHelp: false },
-      link: 'docs/diagnosis.md#user_exception',
     }),
     kept: {
       ...{ replica: 'master-0', vmName: `${jobId}-1-master-0-5f3a`, zone: 'us-central1-a', releaseTime: null },
@@ -116,12 +116,6 @@ export function foreignJob(given: FixtureJob): FixtureJob {
   const restriction =
     'This job belongs to ada@example.com: only they and operators may change it or read its log and files.';
   return { ...given, view: { ...given.view, submittedBy: 'ada@example.com', restriction } };
-}
-
-type Cause = NonNullable<JobView['cause']>;
-
-function causeOf(given: Partial<Cause> & Pick<Cause, 'code' | 'class' | 'message' | 'remedy' | 'evidence'>): Cause {
-  return { label: null, canRetryHelp: null, rootLine: null, link: null, ...given };
 }
 
 function filesOf(jobId: string): NonNullable<FixtureJob['files']> {

@@ -1,6 +1,7 @@
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 import { viewOf } from '../cli/test-cloud.ts';
+import { causeOf } from './example-cause.ts';
 import { exampleMetric, exampleReading } from './example-series.ts';
 import type { FixtureJob } from './fixture-api.ts';
 
@@ -119,11 +120,10 @@ export function failedJob(jobId: string, start: number): FixtureJob {
   ];
   const message = 'The program ran out of GPU memory on GPU 0 (14.6 GiB): it tried to allocate 98 MiB more.';
   const remedy = 'Use a batch of 128 instead of 256, or accumulate gradients over 2 steps, or choose 1 x V100 or L4.';
-  const cause = {
+  const cause = causeOf({
     ...{ code: 'OUT_OF_MEMORY', class: 'user', message, remedy, evidence },
-    ...{ label: 'gpu-out-of-memory', canRetryHelp: false, rootLine: evidence[1] ?? null },
-    link: 'docs/diagnosis.md#gpu-out-of-memory',
-  };
+    ...{ label: 'gpu_oom', canRetryHelp: false, rootLine: evidence[1] ?? null },
+  });
   const finding = {
     ...{ code: 'MEMORY_NEAR_FULL', replica: 'master-0', sinceTime: at(6), untilTime: null },
     message: 'GPU 0 used 14.2 of 14.6 GiB (97%).',

@@ -8,7 +8,9 @@ output "deployment" {
   value = {
     projectId = var.project_id
     # Also the audience of its callers’ tokens.
-    api          = local.api_url
+    api = local.api_url
+    # Behind Identity-Aware Proxy, browsers open the page; otherwise the CLI serves it.
+    pageUrl      = var.page_url
     uploadBucket = module.storage.bucket_names["uploads"]
     jobsBucket   = module.storage.bucket_names["jobs"]
     # Messages do not say who published them.

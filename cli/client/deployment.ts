@@ -8,6 +8,8 @@ const deploymentSchema = z.object({
   projectId: z.string().min(1),
   /** URL of the HTTP API, a function that requires an identity token. */
   api: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
+  /** Address of the page for browsers; null if only a proxy with the user's identity serves it. */
+  pageUrl: z.url().nullish(),
   uploadBucket: z.string().min(1),
   jobsBucket: z.string().min(1),
   /** `projects/P/topics/T`: job files are submitted here; without it, through the upload bucket. */

@@ -19,6 +19,8 @@ export type Target = {
   /** The deployment's topics; null on an embedded cloud. */
   readonly topics: Topics | null;
   readonly api: Api;
+  /** Address of the page, without a trailing slash; null for a deployment whose page needs `dropforge dashboard`. */
+  readonly pageUrl: string | null;
 };
 
 /** The topics of a deployment that the CLI uses, as `projects/P/topics/T`; null if it does not use one. */
@@ -51,6 +53,7 @@ export async function findTarget(caller: Caller): Promise<Target> {
   const deployment = await readDeployment(resolve(caller.io.cwd, caller.deployment));
   const {
     api,
+    pageUrl,
     storage = null,
     pubsub,
     submitTopic = null,
@@ -66,6 +69,7 @@ export async function findTarget(caller: Caller): Promise<Target> {
     stagingBucket: buckets.uploadBucket,
     readUploadFolder: async () => (userFolders ? `users/${emailOf(await authorize())}/` : ''),
     storage,
+    pageUrl: pageUrl?.replace(/\/+$/, '') ?? null,
     api: {
       url: api,
       authorize,
@@ -82,6 +86,7 @@ export function targetOf({ projectId, uploadBucket, jobsBucket, storage, api }: 
   return {
     ...{ projectId, uploadBucket, jobsBucket, storage, stagingBucket: jobsBucket },
     topics: null,
+    pageUrl: api,
     readUploadFolder: async () => '',
     api: {
       url: api,

@@ -64,7 +64,7 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
       // Intake's warnings are in the report, which the user may have deleted.
       const report = await readReport(objects, readGsUri(job.report));
       const warnings = report?.warnings ?? [];
-      const options = { warnings, nowMs: Date.now(), output: io.stdout };
+      const options = { warnings, nowMs: Date.now(), output: io.stdout, pageUrl: target.pageUrl };
       print({
         json: toJson({ ...job, warnings: [...warnings, ...job.warnings] }, trials),
         text: isTuningJob(job)

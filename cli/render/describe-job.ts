@@ -5,6 +5,7 @@ import { formatAgo, formatBytes, formatDuration, formatMoment } from '#cli/rende
 import { formatImages } from '#cli/render/format-images.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
+import { LABELS } from '#shared/diagnosis/rules/labels.ts';
 import { CAUSES } from '#shared/domain/cause.ts';
 import type { JobView, Problem } from '#shared/protocol/report.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
@@ -12,16 +13,22 @@ import { formatUsd } from '#shared/text/format-usd.ts';
 /** Of the root line, which is enough to find it in the evidence. */
 const ROOT_CHARACTERS = 200;
 
-/** `warnings`: those of intake. */
-type RenderOptions = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
+type RenderOptions = {
+  /** Those of intake. */
+  readonly warnings: readonly Problem[];
+  readonly nowMs: number;
+  readonly output: Output;
+  /** Address of the page; null if a browser cannot open it without the user's identity. */
+  readonly pageUrl: string | null;
+};
 type ReplicaView = JobView['replicas'][number];
 
 /** Formats a job: its properties, cause, warnings, past attempts and replicas. */
-export function describeJob(job: JobView, { warnings, nowMs, output }: RenderOptions): string {
+export function describeJob(job: JobView, { warnings, nowMs, output, pageUrl }: RenderOptions): string {
   const title = `${paint(job.jobId, 'bold', output)}  ${paintState(job.state, output)}`;
   const sections = [
     [title, ...formatFacts(listFacts(job, nowMs))],
-    describeCause(job),
+    describeCause(job, pageUrl),
     describeWarnings([...warnings, ...job.warnings], output),
     describeHealth(job, nowMs, output),
     job.attempts.length === 0 ? [] : ['Past attempts', ...indent(describeAttempts(job, nowMs))],
@@ -136,25 +143,34 @@ export function describePrice({ totalUsd, perHourUsd, billedSeconds, asOf }: Job
   return `$${totalUsd.toFixed(4)} on Google Cloud: ${billed} at ${rate} (list prices as of ${asOf})`;
 }
 
-export function describeCause({ cause, errorMessage }: JobView): readonly string[] {
+/** `pageUrl`: address of the page, which has a section for each diagnosis, with examples; null if it has none. */
+export function describeCause({ cause, errorMessage }: JobView, pageUrl: string | null = null): readonly string[] {
   if (cause === null) {
     return errorMessage === null ? [] : [errorMessage];
   }
   // The remedy comes before the evidence, because some remedies refer to the lines below.
   return [
     `${cause.code}: ${cause.message}`,
-    ...describeDiagnosis(cause),
+    ...describeDiagnosis(cause, pageUrl),
     `  → ${cause.remedy}`,
     ...cause.evidence.map((line) => `  ${isRootLine(line, cause.rootLine) ? '>' : '|'} ${line}`),
   ];
 }
 
-function describeDiagnosis({ label, canRetryHelp, link }: NonNullable<JobView['cause']>): readonly string[] {
+/** What the label means, since a user need not have the documentation. That of a newer API may be unknown here. */
+function describeDiagnosis(
+  { label, canRetryHelp }: NonNullable<JobView['cause']>,
+  pageUrl: string | null,
+): readonly string[] {
   if (label === null) {
     return [];
   }
   const retry = canRetryHelp ? 'a retry can help' : 'a retry cannot help';
-  return [`  ${label}: ${retry}${link === null ? '' : ` (${link})`}`];
+  const meaning = Object.entries(LABELS).find(([name]) => name === label)?.[1].explanation;
+  return [
+    `  ${label}: ${retry}${meaning === undefined ? '' : `. ${meaning}`}`,
+    ...(pageUrl === null ? [] : [`    ${pageUrl}/diagnosis/${label}`]),
+  ];
 }
 
 /** The root is stored without terminal escapes and the middle of a long line. */

@@ -193,6 +193,7 @@ function describeDeployment({
       projectId: PROJECT,
       api: environmentOf('api').API_URL,
       userFolders: false,
+      pageUrl: null,
       uploadBucket: environmentOf('on-upload').UPLOAD_BUCKET,
       jobsBucket: environmentOf('on-upload').JOBS_BUCKET,
       submitTopic: expect.stringMatching(/dropforge-submit/),

@@ -126,6 +126,20 @@ describe('following a job', () => {
   });
 });
 
+describe('the address of the page', () => {
+  it.each([
+    [{ pageUrl: 'https://page.example/' }, 'https://page.example'],
+    [{ pageUrl: null }, null],
+    [{}, null],
+  ])('of a deployment with %j is %s', async (settings, expected) => {
+    const deployment = join(cloud.dataDir, 'deployment.json');
+    const required = { projectId: 'p', uploadBucket: 'uploads', jobsBucket: 'jobs', api: 'https://api.example' };
+    await writeFile(deployment, JSON.stringify({ ...required, ...settings }));
+    const { pageUrl } = await findTarget({ deployment, dataDir: undefined, io: { cwd: cloud.dataDir } });
+    expect(pageUrl).toBe(expected);
+  });
+});
+
 describe('poll intervals', () => {
   it('let several followers share a deployment’s quota of 60 reads per minute', async () => {
     const deployment = join(cloud.dataDir, 'deployment.json');

@@ -115,7 +115,13 @@ describe('dropforge jobs describe', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('broken  FAILED');
     expect(stdout).toContain("MODULE_NOT_FOUND: The module 'torch' is not installed.");
-    expect(stdout).toContain('import_error: a retry cannot help (docs/diagnosis.md#import_error)');
+    expect(stdout).toContain(
+      [
+        '  import_error: a retry cannot help. A module or a shared library that the program imports is missing or does not fit.',
+        `    ${cloud.endpoints.api}/diagnosis/import_error`,
+      ].join('\n'),
+    );
+    expect(stdout).not.toContain('docs/');
     expect(stdout).toContain("  > ModuleNotFoundError: No module named 'torch'");
     expect(stdout).toContain(
       "  → Add it to install_requires.\n  | Traceback (most recent call last):\n  > ModuleNotFoundError: No module named 'torch'",

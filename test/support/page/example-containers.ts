@@ -1,4 +1,3 @@
-import type { JobView } from '#shared/protocol/report.ts';
 import { replicaOf, viewOf } from '../cli/test-cloud.ts';
 import { causeOf } from './example-cause.ts';
 import type { FixtureJob } from './fixture-api.ts';

@@ -46,7 +46,7 @@ const PACKAGE_REMEDIES = {
     'Use the file name from `pip wheel` or `python -m build --wheel`: name-version-python-abi-platform.whl.',
   WHEEL_METADATA_INVALID: 'Build the wheel again: `python -m build --wheel`.',
   WHEEL_PLATFORM_UNSUITABLE:
-    'Build the wheel for Linux on x86-64 or for any platform, or upload the source distribution.',
+    'Build the wheel for Linux on x86-64 (or on Arm, for Arm machines) or for any platform, or upload the source distribution.',
   WHEEL_RECORD_MISMATCH: 'Build the wheel again instead of changing its files: `python -m build --wheel`.',
   MODULE_NAME_INVALID:
     'Write the module as in an import, trainer.task, or the path of a script in the package, src/train.py.',

@@ -1,3 +1,4 @@
+import { type Architecture, COMPUTE_ARCHITECTURES } from '#shared/domain/architecture.ts';
 import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
 import {
   NO_METADATA,
@@ -7,13 +8,33 @@ import {
 } from '#shared/package/metadata/core-metadata.ts';
 import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
 import { rootOf } from '#shared/package/metadata/package-files.ts';
+import type { Problem } from '#shared/protocol/report.ts';
 
 /** `name-version(-build)`, followed by three tags, each possibly several joined by dots (PEP 425, 427). */
 const WHEEL_NAME =
   /^(?<name>[^\s-]+)-(?<version>[^\s-]+)(?:-\d[^\s-]*)?-(?<python>[^\s-]+)-(?<abi>[^\s-]+)-(?<platform>[^\s-]+)\.whl$/i;
 
-/** Platform tags that x86-64 Linux VMs can install. */
-const SUITABLE_PLATFORM = /^(?:any|(?:many|musl)?linux.*_x86_64)$/;
+/** Platform tags that some Linux VM can install; which of them the job's machines can is checked with the job. */
+const SUITABLE_PLATFORM = /^(?:any|(?:many|musl)?linux.*_(?:x86_64|aarch64))$/;
+
+/** Whether Linux on these processors can install a wheel with a tag, `cp311-cp311-manylinux_2_28_aarch64`. */
+function fitsArchitecture(tag: string, architecture: Architecture): boolean {
+  const machine = architecture === 'arm64' ? 'aarch64' : 'x86_64';
+  return /-any$/.test(tag) || tag.endsWith(`_${machine}`);
+}
+
+/** The problem of a wheel, given by its tags, that is built for other processors than those of the job's machines. */
+export function checkWheelArchitecture(
+  { name, wheelTags }: { readonly name: string | null; readonly wheelTags: readonly string[] },
+  architecture: Architecture,
+): Problem[] {
+  if (wheelTags.length === 0 || wheelTags.some((tag) => fitsArchitecture(tag, architecture))) {
+    return [];
+  }
+  const machines = COMPUTE_ARCHITECTURES[architecture];
+  const message = `The wheel of ${printablePath(name ?? 'the package')} is built for ${printablePath(wheelTags.slice(0, 3).join(', '))}, and the job's machines are ${machines}.`;
+  return [packageProblem('WHEEL_PLATFORM_UNSUITABLE', message)];
+}
 
 /** Files of the dist-info directory that RECORD does not list (PEP 427, "signed wheel files"). */
 const UNRECORDED = /\.dist-info\/RECORD(?:\.jws|\.p7s)?$/;

@@ -5,6 +5,7 @@ import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { lintPackages } from '#shared/package/lint/lint-packages.ts';
 import { CHECKS_OF_INSTALLING } from '#shared/package/lint/package-checks.ts';
+import { checkWheelArchitecture } from '#shared/package/metadata/wheel.ts';
 import {
   AccessDeniedError,
   type ObjectInfo,
@@ -103,7 +104,7 @@ function pin(uri: string, { generation, crc32c, sizeBytes }: ObjectInfo): Packag
 export function lintJobPackages(
   spec: JobSpec,
   { reportsOf }: Pick<PackageCheck, 'reportsOf'>,
-  { runtimeOf }: Pick<IntakeSettings, 'runtimeOf'>,
+  { runtimeOf, architectureOf }: Pick<IntakeSettings, 'runtimeOf' | 'architectureOf'>,
 ): Pick<PackageCheck, 'problems' | 'warnings'> {
   const found = programsOf(spec).map((program) =>
     lintPackages({
@@ -118,8 +119,13 @@ export function lintJobPackages(
       disabledChecks: program.kind === 'PYTHON' ? new Set() : CHECKS_OF_INSTALLING,
     }),
   );
+  const foreign = spec.replicaGroups.flatMap((group) =>
+    reportsOf(group.program ?? spec.program).flatMap((report) =>
+      checkWheelArchitecture(report, architectureOf(group.machineType)),
+    ),
+  );
   return {
-    problems: unique(found.flatMap(({ problems }) => problems)),
+    problems: unique([...found.flatMap(({ problems }) => problems), ...foreign]),
     warnings: unique(found.flatMap(({ warnings }) => warnings)),
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
+import { checkWheelArchitecture } from '#shared/package/metadata/wheel.ts';
 import { sourceOf, TRAINER, tarGzOf, wheelOf, zipOf } from '../../support/package/build-archives.ts';
 
 /** Inspects a flat source project of the given files. */
@@ -180,9 +181,20 @@ describe('wheels', () => {
     ['other-1.0-py3-none-any.whl', {}, ['WHEEL_NAME_INVALID']],
     ['trainer-1.0-cp311-cp311-win_amd64.whl', {}, ['WHEEL_PLATFORM_UNSUITABLE']],
     ['trainer-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl', {}, []],
+    ['trainer-1.0-cp311-cp311-manylinux_2_28_aarch64.whl', {}, []],
   ])('%s with %j is reported as %j', async (wheelName, parts, expected) => {
     const { problems } = await inspectPackage(sourceOf(wheelName, wheelOf(parts)));
     expect([...codes(problems)].sort()).toEqual([...expected].sort());
+  });
+
+  it.each([
+    ['cp311-cp311-manylinux_2_28_aarch64', 'arm64', []],
+    ['cp311-cp311-manylinux_2_28_aarch64', 'amd64', ['WHEEL_PLATFORM_UNSUITABLE']],
+    ['cp311-cp311-manylinux_2_17_x86_64', 'arm64', ['WHEEL_PLATFORM_UNSUITABLE']],
+    ['cp311-cp311-manylinux_2_17_x86_64', 'amd64', []],
+    ['py3-none-any', 'arm64', []],
+  ] as const)('with the tag %s on %s machines are reported as %j', (tag, architecture, expected) => {
+    expect(codes(checkWheelArchitecture({ name: 'trainer', wheelTags: [tag] }, architecture))).toEqual(expected);
   });
 
   it('recognizes a renamed wheel', async () => {

@@ -54,8 +54,13 @@ export function startContainerMachineForEachTest(engine: EngineUnderTest) {
       const filter = `label=dropforge.vm=${INSTANCE_ID}@${local.machine().home}`;
       return (await engine.run(['ps', '--all', '--quiet', '--filter', filter])).split('\n').filter(Boolean);
     },
+    /** Stops the registry, and deletes the images that the engine has pulled. */
     async stop() {
       await registry?.stop();
+      const ignoringMissing = engine.kind === 'podman' ? '--ignore' : '--force';
+      if (images.size > 0) {
+        await engine.run(['image', 'rm', ignoringMissing, ...images.values()]);
+      }
     },
   };
 }

@@ -18,6 +18,7 @@ const ROUTES: Readonly<Record<string, readonly [Allowed, string, object?]>> = {
   'GET /': ['ALL', '/'],
   'GET /drop': ['ALL', '/drop'],
   'GET /compare': ['ALL', '/compare'],
+  'GET /diagnosis/:label': ['ALL', '/diagnosis/gpu_oom'],
   'GET /jobs/:jobId': ['ALL', '/jobs/digits'],
   'GET /assets/:name': ['ALL', '/assets/app.js'],
   'POST /v1/jobs': ['KNOWN', '/v1/jobs', { jobId: 'other', jobFile: 'machine: n1-standard-4' }],

@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -68,6 +69,27 @@ class UsageTest(unittest.TestCase):
                 file.write(b'x' * 1_000_000)
             os.close(descriptor)
             self.assertGreaterEqual(measure_tree(Path(folder), Path(folder, 'none')), 1_000_000)
+
+    def test_measures_files_beside_others_that_are_deleted_meanwhile(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(20):
+                Path(folder, f'kept-{number}').write_bytes(b'x' * 100_000)
+            ended = threading.Event()
+
+            def churn() -> None:
+                while not ended.is_set():
+                    for path in [Path(folder, f'brief-{number}') for number in range(20)]:
+                        path.touch()
+                        path.unlink()
+
+            churning = threading.Thread(target=churn)
+            churning.start()
+            try:
+                least = min(measure_tree(Path(folder), Path(folder, 'none')) for _ in range(200))
+            finally:
+                ended.set()
+                churning.join()
+            self.assertGreaterEqual(least, 2_000_000)
 
     def test_parses_the_output_of_nvidia_smi(self) -> None:
         (gpu, other) = parse_gpus(

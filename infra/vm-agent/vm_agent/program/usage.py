@@ -106,15 +106,22 @@ def measure_tree(folder: Path, ignored: Path) -> int:
         try:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        if entry.path != str(ignored):
-                            folders.append(entry.path)
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_blocks * SECTOR_BYTES
+                    if not entry.is_dir(follow_symlinks=False):
+                        total += _measure_file(entry)
+                    elif entry.path != str(ignored):
+                        folders.append(entry.path)
         except OSError as error:
-            # The entry was deleted in the meantime, or a program hides files where no path is short enough.
+            # The folder was deleted in the meantime, or a program hides files where no path is short enough.
             is_too_deep = is_too_deep or error.errno == errno.ENAMETOOLONG
     return max(total, _measure_by_du(folder)) if is_too_deep else total
+
+
+def _measure_file(entry: 'os.DirEntry[str]') -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_blocks * SECTOR_BYTES
+    except FileNotFoundError:
+        # Deleted in the meantime; the files after it still count.
+        return 0
 
 
 def _measure_by_du(folder: Path) -> int:

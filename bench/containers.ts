@@ -3,6 +3,7 @@ import { startRegistryUnderTest } from '../test/support/containers/registry-unde
 import { buildTestImage } from '../test/support/containers/test-image.ts';
 import { type CloudUnderTest, packFiles, startCloudUnderTest } from '../test/support/e2e/cloud-under-test.ts';
 import type { BenchRow } from './bench-row.ts';
+import { median } from './median.ts';
 
 const STARTS = 5;
 const PAIRS = 9;
@@ -140,8 +141,8 @@ async function run(cloud: CloudUnderTest, name: string, job: object): Promise<Ru
 }
 
 function rowsOf(kind: string, { first, starts, pairs }: Measured): BenchRow[] {
-  const start = medianOf(starts.map(({ contained }) => contained.startSeconds));
-  const floor = medianOf(starts.map(({ plain }) => plain.startSeconds));
+  const start = median(starts.map(({ contained }) => contained.startSeconds));
+  const floor = median(starts.map(({ plain }) => plain.startSeconds));
   const packageStart = `${floor.toFixed(1)} s`;
   return [
     toOverheadRow(`${kind}: throughput lost in a container, all cores busy`, pairs, ({ rate }) => rate),
@@ -170,7 +171,7 @@ function toOverheadRow(name: string, pairs: readonly Pair[], rateOf: (run: Run) 
     .map(({ contained, plain }) => rateOf(plain) / rateOf(contained) - 1)
     .toSorted((left, right) => left - right);
   const [low, high] = MEDIAN_RANKS.map((rank) => overheads[rank] ?? Number.NaN) as [number, number];
-  const overhead = medianOf(overheads);
+  const overhead = median(overheads);
   return {
     name: `${name}, median of ${pairs.length} pairs; with 96 % probability ${percent(low)} to ${percent(high)}`,
     measured: percent(overhead),
@@ -183,8 +184,4 @@ function toOverheadRow(name: string, pairs: readonly Pair[], rateOf: (run: Run) 
 
 function percent(fraction: number): string {
   return `${(100 * fraction).toFixed(1)} %`;
-}
-
-function medianOf(values: readonly number[]): number {
-  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -7,6 +7,7 @@ import { configure, startCloud } from '../test/support/agent/vm-agent-cloud.ts';
 import { createMachine } from '../test/support/agent/vm-agent-local-machine.ts';
 import { makeSdist } from '../test/support/agent/vm-agent-package.ts';
 import type { BenchRow } from './bench-row.ts';
+import { median } from './median.ts';
 
 const PAIRS = 5;
 const RATIO_MAX = 1.2;
@@ -102,8 +103,4 @@ function toRow(name: string, pairs: readonly Pair[]): BenchRow {
     goal: `time <= ${RATIO_MAX}`,
     isMet: ratio <= RATIO_MAX,
   };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

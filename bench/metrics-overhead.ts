@@ -6,6 +6,7 @@ import { configure, startCloud } from '../test/support/agent/vm-agent-cloud.ts';
 import { createMachine } from '../test/support/agent/vm-agent-local-machine.ts';
 import { makeSdist } from '../test/support/agent/vm-agent-package.ts';
 import type { BenchRow } from './bench-row.ts';
+import { median } from './median.ts';
 
 const ROUNDS = 3;
 const RUN_SECONDS = 20;
@@ -148,8 +149,4 @@ function toWritesRow(rate: number, runs: readonly Run[]): BenchRow {
     goal: `writes <= ${WRITES_COUNT_MAX}`,
     isMet: writes <= WRITES_COUNT_MAX,
   };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -9,6 +9,7 @@ import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import type { BenchRow } from './bench-row.ts';
 import { type EmptyHops, startEmptyHops } from './empty-hops.ts';
+import { median } from './median.ts';
 import { createStopwatch, type Stopwatch, type Timestamps } from './stopwatch.ts';
 
 /** Runs until the JIT has compiled the pipeline: the first run takes three times as long as the tenth. */
@@ -156,8 +157,4 @@ function compare(runs: readonly Run[], { name, measure, floor }: Comparison): Be
     goal: `time <= ${RATIO_MAX}`,
     isMet: ratio <= RATIO_MAX,
   };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -7,6 +7,7 @@ import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { createUser, packProgram } from '../test/support/e2e/cloud-under-test.ts';
 import type { BenchRow } from './bench-row.ts';
 import { type BilledCalls, createCallCounter } from './billed-calls.ts';
+import { median } from './median.ts';
 import { createStopwatch } from './stopwatch.ts';
 
 const WARM_UP_JOBS = 5;
@@ -125,8 +126,4 @@ function compareCalls(name: keyof BilledCalls, jobs: readonly Measured[], trials
     goal: `${name} <= ${CALLS_RATIO_MAX}`,
     isMet: ratio <= CALLS_RATIO_MAX,
   };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../support/cli/test-cloud.ts';
+import { typeIntoTerminal } from '../support/cli/type-into-terminal.ts';
 import { type EngineUnderTest, startEngineUnderTest } from '../support/containers/engine-under-test.ts';
 import { type RegistryUnderTest, startRegistryUnderTest } from '../support/containers/registry-under-test.ts';
 import { buildTestImage } from '../support/containers/test-image.ts';
@@ -17,17 +18,7 @@ const TOKEN = 'planted-t0ken-4c1d';
 const RUNS = 'echo from the program > /dev/shm/trace; echo on; sleep 300';
 const FAILS = 'echo half a model > "$DROPFORGE_OUTPUT_DIR/model"; exit 7';
 const SHOWS = 'echo "$GREETING/$API_TOKEN/$CLOUD_ML_JOB_ID/$(id -u)"; pwd';
-/** Types into a shell on a terminal of its own, and prints what the terminal shows. */
-const TYPES = `
-import os, pty, sys
-lines = [b'test -t 0 && echo in $CLOUD_ML_JOB_ID with $TERM\\n', b'no-such-command\\n', b'exit\\n']
-def read(descriptor):
-    data = os.read(descriptor, 1024)
-    if lines and (b'$ ' in data or b'# ' in data):
-        os.write(descriptor, lines.pop(0))
-    return data
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))
-`;
+const TYPES = typeIntoTerminal(['test -t 0 && echo in $CLOUD_ML_JOB_ID with $TERM', 'no-such-command', 'exit']);
 
 const engine = await startEngineUnderTest();
 

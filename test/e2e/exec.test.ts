@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { typeIntoTerminal } from '../support/cli/type-into-terminal.ts';
 import { type CloudUnderTest, packProgram, startCloudUnderTest, until } from '../support/e2e/cloud-under-test.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
@@ -17,17 +18,7 @@ const FAILS = `
 open('half-read.csv', 'w').write('1,2')
 raise RuntimeError('the loss exploded')
 `;
-/** Types a line into a shell on a terminal of its own, and prints what the terminal shows. */
-const TYPES = `
-import os, pty, sys
-lines = [b'tty && echo in $CLOUD_ML_JOB_ID\\n', b'exit 7\\n']
-def read(descriptor):
-    data = os.read(descriptor, 1024)
-    if lines and (b'$ ' in data or b'# ' in data):
-        os.write(descriptor, lines.pop(0))
-    return data
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))
-`;
+const TYPES = typeIntoTerminal(['tty && echo in $CLOUD_ML_JOB_ID', 'exit 7']);
 
 let cloud: CloudUnderTest;
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import { type ConditionalParameter, type Parameter, STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
@@ -216,6 +217,17 @@ export function formatStoredCurve(curve: Curve): string {
 /** Parses a stored curve; throws like `parseStoredTuning`. */
 export function parseStoredCurve(json: string): Curve {
   return parseStored(curveSchema, json, 'curve');
+}
+
+/** Why a curve must not be written over the stored one (see `CurveStore.write`); null if that is the replaced one. */
+export function findCurveConflict(
+  { attempt }: Curve,
+  { stored, replaced }: { readonly stored: Curve | undefined; readonly replaced: Curve | undefined },
+): 'OUTDATED' | 'CONFLICT' | null {
+  if (isDeepStrictEqual(stored, replaced)) {
+    return null;
+  }
+  return stored !== undefined && stored.attempt > attempt ? 'OUTDATED' : 'CONFLICT';
 }
 
 /** The stored form of the effect of an outbox entry. */

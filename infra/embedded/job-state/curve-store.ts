@@ -1,8 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { parseEach } from '#shared/protocol/stored-record.ts';
-import { formatStoredCurve, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
+import { findCurveConflict, formatStoredCurve, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
 
 const SCHEMA = `
   create table if not exists curves (
@@ -29,8 +28,9 @@ export function openSqliteCurveStore({ sql, transaction }: Database): CurveStore
       return transaction(() => {
         const row = read.get(tuningId, ordinal);
         const stored = row && parseStoredCurve(String(row.body));
-        if (!isDeepStrictEqual(stored, replaced)) {
-          return stored !== undefined && stored.attempt > attempt ? 'OUTDATED' : 'CONFLICT';
+        const conflict = findCurveConflict(curve, { stored, replaced });
+        if (conflict !== null) {
+          return conflict;
         }
         write.run(tuningId, ordinal, attempt, formatStoredCurve(curve));
         return 'WRITTEN';

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type DocumentSnapshot, type Firestore, Timestamp } from '@google-cloud/firestore';
 import {
   COLLECTIONS,
@@ -10,7 +9,7 @@ import {
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { parseEach } from '#shared/protocol/stored-record.ts';
-import { formatStoredCurve, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
+import { findCurveConflict, formatStoredCurve, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
 import type { Curve } from '#shared/tuning/trial.ts';
 
 /** What trials have reported, one document per trial, below the document of its tuning. */
@@ -30,8 +29,9 @@ export function createFirestoreCurveStore(firestore: Firestore, clock: Clock): C
       return firestore.runTransaction(async (transaction) => {
         const found = await transaction.get(document);
         const stored = found.exists ? curveOf(found) : undefined;
-        if (!isDeepStrictEqual(stored, replaced)) {
-          return stored !== undefined && stored.attempt > curve.attempt ? 'OUTDATED' : 'CONFLICT';
+        const conflict = findCurveConflict(curve, { stored, replaced });
+        if (conflict !== null) {
+          return conflict;
         }
         transaction.set(document, {
           attempt: curve.attempt,

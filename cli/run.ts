@@ -5,6 +5,7 @@ import { setCloudFlagsOfHints } from '#cli/core/program-name.ts';
 import { createVisibleOutput, paint } from '#cli/render/paint.ts';
 import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/render/result-format.ts';
 import packageFile from '#package.json' with { type: 'json' };
+import { findReplacement } from '#shared/text/removed-names.ts';
 
 const { version: VERSION } = packageFile;
 const TEXT: ResultFormat = { kind: 'text' };
@@ -103,7 +104,8 @@ function findGroup(query: { parents: Map<string, Parser>; parent: Parser; name: 
 
 function createParser(name: string, call: Call): Parser {
   const { stdout, stderr } = call.io;
-  return new Parser(name)
+  const parser = new Parser(name);
+  return parser
     .exitOverride()
     .helpCommand(false)
     .helpOption('-h, --help', 'print this help')
@@ -112,6 +114,7 @@ function createParser(name: string, call: Call): Parser {
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
+      outputError: (text, write) => write(explainRemovedName(parser, text)),
       getOutHelpWidth: () => stdout.terminal?.columns ?? 120,
       getErrHelpWidth: () => stderr.terminal?.columns ?? 120,
       getOutHasColors: () => stdout.hasColors,
@@ -124,6 +127,13 @@ function createParser(name: string, call: Call): Parser {
         defineCommand({ parser: child, entry, command: await entry.load(), call });
       }
     });
+}
+
+/** Replaces Commander's suggestion of a similar name by what to use instead of a removed command or flag. */
+function explainRemovedName(parser: Parser, text: string): string {
+  const [message, name = ''] = /^error: unknown (?:command|option) '([^'=]*).*'/.exec(text) ?? [];
+  const replacement = findReplacement([pathOf(parser), name].filter(Boolean).join(' '));
+  return replacement === undefined ? text : `${message}. ${replacement}\n`;
 }
 
 /** Returns the full command name of a parser, without the program name. */

@@ -2,6 +2,7 @@ import { FINDINGS_COUNT_MAX, type Findings } from '#shared/job-file/parser/findi
 import { type FoundNode, isEmpty, isNull, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
 import type { SourceEntry, SourceNode } from '#shared/job-file/parser/source-tree.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
+import { findReplacement } from '#shared/text/removed-names.ts';
 
 /**
  * How a field is handled. READ: parsed into the draft. OUTPUT: written by the service; ignored. WITHOUT_EFFECT: ignored
@@ -141,10 +142,11 @@ function describeUnknown(entry: SourceEntry, parentPath: string, message: Messag
     return { code: 'UNKNOWN_FIELD', message: text, remedy: `Write ${synonym}.`, ...location };
   }
   const parent = message.parentOf(toCamelCase(entry.key));
-  const remedy =
+  const correction =
     parent === undefined
       ? `${didYouMean(entry.key, Object.keys(message.rules))}Correct the name, or remove the field.`
       : `It belongs under ${parent}: move it there, and check its indentation.`;
+  const remedy = findReplacement(path) ?? correction;
   return { code: 'UNKNOWN_FIELD', message: `There is no field ${path}.`, remedy, ...location };
 }
 

@@ -1,0 +1,13 @@
+/**
+ * The names that earlier versions had, as a user writes them, with what to use instead: a command (`profile`), a flag of a
+ * command (`tensorboard --dir`), or the path of a job file's field.
+ */
+const REMOVED_NAMES: Readonly<Record<string, string>> = {
+  profile: 'Use `dropforge exec JOB -- py-spy record …` (docs/shell.md).',
+  images: 'Use `docker build` or `gcloud builds submit` (docs/containers.md has an example).',
+};
+
+/** Returns a sentence that names what replaces a removed command, flag or field; undefined if there was none. */
+export function findReplacement(name: string): string | undefined {
+  return Object.hasOwn(REMOVED_NAMES, name) ? REMOVED_NAMES[name] : undefined;
+}

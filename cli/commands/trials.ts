@@ -11,17 +11,11 @@ import { formatTrials } from '#cli/render/describe-trial.ts';
 import { isTuningJob, type TuningJob } from '#cli/render/describe-tuning.ts';
 import { formatCsv } from '#cli/render/format-csv.ts';
 import { describeMeasuredTrial } from '#cli/render/measured-trial.ts';
-import { formatOptunaJournal } from '#cli/render/optuna-journal.ts';
 import { sortBestFirst, sortTrials } from '#cli/render/sort-trials.ts';
 import type { TrialView } from '#shared/protocol/report.ts';
 import { TRIALS_MAX } from '#shared/tuning/trial.ts';
 
 const TRIALS_COUNT_DEFAULT = 50;
-
-/** Requests for the measurements of trials that are sent at the same time. */
-const CONCURRENT_REQUESTS = 8;
-
-const JOURNAL_SUFFIXES = ['.db', '.log'];
 
 const FLAGS: readonly Flag[] = [
   {
@@ -34,11 +28,7 @@ const FLAGS: readonly Flag[] = [
     value: 'N',
     summary: `maximum number of trials, 1 to ${TRIALS_MAX} (default ${TRIALS_COUNT_DEFAULT})`,
   },
-  {
-    name: 'export',
-    value: 'FILE',
-    summary: 'write all trials: FILE.csv, or FILE.log or FILE.db as a journal of Optuna',
-  },
+  { name: 'export', value: 'FILE.csv', summary: 'write all trials as CSV' },
   ...GCLOUD_JOB_FLAGS,
 ];
 
@@ -48,16 +38,14 @@ export const trials: Command = {
     { name: 'TRIAL', summary: 'show one trial with what it has measured', count: 'optional' },
   ],
   flags: FLAGS,
-  notes:
-    'Sorted best first. To open an export in Optuna: optuna-dashboard FILE.log, or optuna.load_study(study_name="JOB",\n' +
-    'storage=JournalStorage(JournalFileBackend("FILE.log"))).',
+  notes: 'Sorted best first.',
   async run(invocation) {
     const { flag, isSet, io, operands } = invocation;
     const countMax = readLimit(flag('limit'));
     const [jobId = '', trialId] = operands;
     const file = flag('export');
-    if (file !== undefined && !isCsv(file) && !isJournal(file)) {
-      throw new UsageFailure(`--export ${file}: use a name that ends with .csv, ${JOURNAL_SUFFIXES.join(' or ')}.`);
+    if (file !== undefined && extname(file).toLowerCase() !== '.csv') {
+      throw new UsageFailure(`--export ${file}: use a name that ends with .csv.`);
     }
     if (trialId !== undefined && (isSet('export') || isSet('sort-by') || isSet('limit'))) {
       throw new UsageFailure('--export, --sort-by and --limit are for the list of trials: remove them or TRIAL.');
@@ -74,7 +62,7 @@ export const trials: Command = {
     const sorted = by === undefined ? sortBestFirst(found, job.tuning) : sortTrials(found, { by, tuning: job.tuning });
     return file === undefined
       ? showTrials(invocation, { job, sorted, countMax })
-      : exportTrials(invocation, { api, job, sorted, file });
+      : exportTrials(invocation, { sorted, file });
   },
 };
 
@@ -126,21 +114,11 @@ function showTrials({ io, print }: Invocation, { job, sorted, countMax }: Found 
   return 0;
 }
 
-function isCsv(file: string): boolean {
-  return extname(file).toLowerCase() === '.csv';
-}
-
-function isJournal(file: string): boolean {
-  return JOURNAL_SUFFIXES.includes(extname(file).toLowerCase());
-}
-
 async function exportTrials(
   { io, print }: Invocation,
-  { api, job, sorted, file }: Found & { readonly api: ApiClient; readonly file: string },
+  { sorted, file }: Pick<Found, 'sorted'> & { readonly file: string },
 ): Promise<ExitCode> {
-  const text = isCsv(file)
-    ? formatCsv(sorted, { fields: [], hasHead: true }).text
-    : formatOptunaJournal(job.jobId, job.tuning, await measureAll(api, job.jobId, sorted));
+  const { text } = formatCsv(sorted, { fields: [], hasHead: true });
   const path = resolve(io.cwd, file);
   try {
     await writeFile(path, text);
@@ -149,15 +127,4 @@ async function exportTrials(
   }
   print({ json: { file: path, trialCount: sorted.length }, text: `${sorted.length} trials are in ${file}.` });
   return 0;
-}
-
-/** The trials in the order of their ids, each with its measurements. */
-async function measureAll(api: ApiClient, jobId: string, found: readonly TrialView[]) {
-  const byId = [...found].sort((a, b) => Number(a.trialId) - Number(b.trialId));
-  const measured = [];
-  for (let start = 0; start < byId.length; start += CONCURRENT_REQUESTS) {
-    const batch = byId.slice(start, start + CONCURRENT_REQUESTS);
-    measured.push(...(await Promise.all(batch.map(({ trialId }) => api.getTrial(jobId, trialId)))));
-  }
-  return measured;
 }

@@ -5,10 +5,19 @@ import { formatNumber } from '#cli/render/describe-trial.ts';
 import type { TuningJob } from '#cli/render/describe-tuning.ts';
 import { formatDuration, formatMoment } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
-import type { MeasuredTrial } from '#cli/render/optuna-journal.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { listObjectives, objectiveValues } from '#shared/protocol/objectives.ts';
+import type { TrialView } from '#shared/protocol/report.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+
+/** A trial with what its program has reported; a value that is not finite is a text. */
+type MeasuredTrial = TrialView & {
+  readonly curve: readonly {
+    readonly step: number;
+    readonly elapsedMs: number;
+    readonly values: Readonly<Record<string, number | string>>;
+  }[];
+};
 
 /** More points of a curve are thinned out evenly; the last one is always shown. */
 const POINTS_SHOWN_MAX = 20;

@@ -8,36 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../support/cli/test-cloud.ts';
 import { type CloudUnderTest, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 import { findMarkedProcesses } from '../support/e2e/marked-processes.ts';
-import { openEnvironment } from '../support/frameworks/framework-environment.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/dropforge.js', import.meta.url));
-
-/** Opens the journal as a user of Optuna does, and goes on with the study. */
-const READ_JOURNAL = `
-import json, sys, warnings
-warnings.simplefilter('ignore')
-import optuna
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
-study = optuna.load_study(study_name='search', storage=JournalStorage(JournalFileBackend(sys.argv[1])))
-trials = study.trials
-print(json.dumps({
-    'direction': study.direction.name,
-    'metrics': study.metric_names,
-    'states': [trial.state.name for trial in trials],
-    'params': [trial.params for trial in trials],
-    'values': [trial.value for trial in trials],
-    'steps': [sorted(trial.intermediate_values) for trial in trials],
-    'best': study.best_trial.user_attrs['trial_id'],
-    'next': study.ask().number,
-}))
-`;
-
-const optuna = await openEnvironment(['optuna']);
-const interpreters = optuna.python !== undefined && optuna.installed.has('optuna') ? [optuna.python] : [];
-if (interpreters.length === 0) {
-  process.stdout.write('optuna cannot be installed with pip: its test is skipped.\n');
-}
 
 /** Reports how close the rate is to 0.3; a conditional bonus improves it. */
 const PROGRAM = `
@@ -150,25 +122,6 @@ describe('a tuning that is submitted from the command line', () => {
     const [line] =
       /npx dropforge .*cp -r (\S+) \./.exec((await cli('jobs', 'describe', 'search')).stdout)?.slice(1) ?? [];
     expect((await cli('ls', `${line}/`)).code).toBe(0);
-  });
-
-  it.each(interpreters)('opens in Optuna as a study, which can go on (%s)', async (python) => {
-    expect((await cli('trials', 'search', '--export=search.log')).code).toBe(0);
-    const [trials] = (await cli('trials', 'search', '--sort-by=trial', '--format=json')).json() as [
-      { parameters: object; objective: number }[],
-    ];
-    const { stdout } = await promisify(execFile)(python, ['-c', READ_JOURNAL, join(work, 'search.log')]);
-    const [best] = (await cli('trials', 'search', '--limit=1', '--format=value(trialId)')).stdout.split('\n');
-    expect(JSON.parse(stdout)).toEqual({
-      direction: 'MAXIMIZE',
-      metrics: ['score'],
-      states: trials.map(() => 'COMPLETE'),
-      params: trials.map(({ parameters }) => parameters),
-      values: trials.map(({ objective }) => objective),
-      steps: trials.map(() => [1, 2, 3]),
-      best,
-      next: 5,
-    });
   });
 
   it('exports CSV', async () => {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { formatOptunaJournal } from '../../../cli/render/optuna-journal.ts';
 import { runCli, startTestCloud, type TestCloud, trialOf, tuningOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 const OBJECTIVES = [
@@ -55,14 +54,5 @@ describe('a tuning with several objectives in the CLI', () => {
       { metricId: 'accuracy', value: 0.95 },
       { metricId: 'latency', value: 14 },
     ]);
-  });
-
-  it('is a study with several directions in Optuna', () => {
-    const records = formatOptunaJournal('search', TUNING, [{ ...trialWith('1', 0.9, 12), curve: [] }])
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(records[0]).toMatchObject({ directions: [2, 1] });
-    expect(records.at(-1)).toMatchObject({ value: null, values: [0.9, 12], intermediate_values: {} });
   });
 });

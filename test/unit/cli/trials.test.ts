@@ -1,17 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { formatOptunaJournal } from '../../../cli/render/optuna-journal.ts';
-import type { Parameter } from '../../../shared/domain/study.ts';
-import {
-  runCli,
-  STUDY,
-  startTestCloud,
-  type TestCloud,
-  trialOf,
-  tuningOf,
-  viewOf,
-} from '../../support/cli/test-cloud.ts';
+import { runCli, startTestCloud, type TestCloud, trialOf, tuningOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
 beforeEach(async () => {
@@ -104,7 +94,7 @@ describe('dropforge trials', () => {
     [['trials', 'search', '9'], 1, 'There is no such trial.'],
     [['trials', 'search', 'x'], 2, "'x' is not the id of a trial"],
     [['trials', 'search', '--limit=0'], 2, '--limit must be a whole number from 1 to 10000'],
-    [['trials', 'search', '--export=a.xlsx'], 2, 'use a name that ends with .csv, .db or .log'],
+    [['trials', 'search', '--export=a.log'], 2, '--export a.log: use a name that ends with .csv'],
     [['trials', 'search', '1', '--sort-by=cost'], 2, 'are for the list of trials'],
     [['trials', 'search', '--export=none/a.csv'], 1, 'cannot be written'],
   ])('rejects %j', async (argv, code, message) => {
@@ -133,80 +123,5 @@ describe('exporting trials', () => {
     cloud.trials.push(trialOf('6', { objective: -0.5, parameters: { a: '=cmd()', b: '@x', c: '-1+2', d: '-1e-3' } }));
     const { stdout } = await cli('trials', 'search', '--format=csv');
     expect(stdout).toMatch(/,-0\.5,.*'=cmd\(\),'@x,'-1\+2,-1e-3/);
-  });
-
-  it('writes a journal of Optuna', async () => {
-    expect((await cli('trials', 'search', '--export=t.log')).code).toBe(0);
-    const text = await readFile(join(cloud.dataDir, 't.log'), 'utf8');
-    const records = text
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-    const worker_id = 'dropforge';
-    expect(records.slice(0, 2)).toEqual([
-      { op_code: 0, worker_id, study_name: 'search', directions: [2] },
-      { op_code: 3, worker_id, study_id: 0, system_attr: { 'study:metric_names': ['accuracy'] } },
-    ]);
-    const [, , ...attributes] = records.slice(0, 5);
-    expect(attributes.map(({ op_code, user_attr }) => [op_code, user_attr])).toEqual([
-      [2, { job_id: 'search' }],
-      [2, { algorithm: 'BAYESIAN' }],
-      [2, { early_stopping: 'MEDIAN' }],
-    ]);
-    const [first, second, third, fourth, fifth, ...others] = records.slice(5);
-    expect(others).toEqual([]);
-    expect(second).toEqual({
-      op_code: 4,
-      worker_id,
-      study_id: 0,
-      state: 1,
-      value: 0.97,
-      values: null,
-      datetime_start: '2026-11-21T06:00:05.000Z',
-      datetime_complete: '2026-11-21T06:02:35.000Z',
-      distributions: {
-        hidden: '{"name":"IntDistribution","attributes":{"log":false,"step":1,"low":8,"high":128}}',
-        optimizer: '{"name":"CategoricalDistribution","attributes":{"choices":["sgd","momentum"]}}',
-        momentum: '{"name":"CategoricalDistribution","attributes":{"choices":[0.5,0.9]}}',
-      },
-      params: { hidden: 8, optimizer: 1, momentum: 1 },
-      user_attrs: { trial_id: '2', job_id: 'search_trial_2', state: 'SUCCEEDED', cost_usd: 0.01 },
-      system_attrs: {},
-      intermediate_values: { 1: 0.1, 2: 0.2, 3: 0.3 },
-    });
-    expect(first?.distributions).toMatchObject({
-      learning_rate: '{"name":"FloatDistribution","attributes":{"step":null,"low":0.0001,"high":1,"log":true}}',
-    });
-    expect([third, fourth, fifth]).toMatchObject([
-      { state: 3, value: null, user_attrs: { reason: 'NON_ZERO_EXIT: It "broke", twice.' } },
-      { state: 2, value: 0.42 },
-      { state: 0, value: null },
-    ]);
-    expect(fifth).not.toHaveProperty('datetime_complete');
-  });
-});
-
-it('exports the distribution of a parameter in the branch that the trial took', () => {
-  const rate = (max: number) => ({
-    id: 'rate',
-    space: { kind: 'DOUBLE', min: 0, max } as const,
-    scale: 'NONE' as const,
-    children: [],
-  });
-  const parameter: Parameter = {
-    id: 'optimizer',
-    space: { kind: 'CATEGORICAL', values: ['sgd', 'adam'] },
-    scale: 'NONE',
-    children: [
-      { parentValues: ['sgd'], parameter: rate(1) },
-      { parentValues: ['adam'], parameter: rate(0.1) },
-    ],
-  };
-  const tuning = tuningOf({ study: { ...STUDY, parameters: [parameter] } });
-  const trial = { ...trialOf('1', { parameters: { optimizer: 'sgd', rate: 0.7 } }), curve: [] };
-  const [record] = formatOptunaJournal('search', tuning, [trial]).trimEnd().split('\n').slice(-1);
-  expect(JSON.parse(record ?? '')).toMatchObject({
-    distributions: { rate: expect.stringContaining('"high":1,') },
-    params: { optimizer: 0, rate: 0.7 },
   });
 });

@@ -6,7 +6,6 @@ import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
 import { routeLists } from '#shared/api/list-routes.ts';
 import { routeMetrics } from '#shared/api/metric-routes.ts';
-import { routeMlflow } from '#shared/api/mlflow-routes.ts';
 import { type NotificationPorts, routeNotifications } from '#shared/api/notification-routes.ts';
 import { routePage, sendUnknownScreen } from '#shared/api/page-routes.ts';
 import { routeProfiles } from '#shared/api/profile-routes.ts';
@@ -21,6 +20,7 @@ import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
 import type { PageAssets } from '#shared/ports/page-assets.ts';
 import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
+import { findReplacement } from '#shared/text/removed-names.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
@@ -43,8 +43,7 @@ const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
 
 /**
  * The HTTP API and the page that uses it: jobs in the style of AI Platform's REST resource, tunings among them, with
- * their trials, logs, metrics and files; submissions; changes as events; notifications; and the half of MLflow's REST
- * API that reads.
+ * their trials, logs, metrics and files; submissions; changes as events; and notifications.
  */
 export function createApiApp(ports: ApiPorts): Hono {
   const app = new Hono();
@@ -71,10 +70,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeTrials(app, ports);
   routeDefinition(app, ports);
   routeFiles(app, ports);
-  // One for both: it is most of the memory of an instance.
-  const parts = new PartCache();
-  routeMetrics(app, ports, parts);
-  routeMlflow(app, ports, parts);
+  routeMetrics(app, ports, new PartCache());
   routeNotifications(app, ports);
   routeProfiles(app, ports);
   routeShell(app, ports);
@@ -82,8 +78,9 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeCancel(app, ports);
 
   app.notFound(async (context) => {
-    const remedy = 'List the jobs at /v1/jobs.';
-    const answer = errorBody(404, `The path ${context.req.path} does not exist.`, remedy);
+    const { path } = context.req;
+    const remedy = findReplacement(path.split('/', 4).join('/')) ?? 'List the jobs at /v1/jobs.';
+    const answer = errorBody(404, `The path ${path} does not exist.`, remedy);
     return (await sendUnknownScreen(context, ports.page)) ?? context.json(answer, 404);
   });
   app.onError((error) => {

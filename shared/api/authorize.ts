@@ -33,7 +33,7 @@ declare module 'hono' {
  * failure to do so does not end the request.
  */
 export function identifyCallers(app: Hono, { policy, identifyCaller }: Access = SHARED): void {
-  app.on('ALL', ['/v1/*', '/api/2.0/mlflow/*'], async (context, next) => {
+  app.use('/v1/*', async (context, next) => {
     const { method, raw } = context.req;
     const isNeeded = policy.onlyOwnJobs || !['GET', 'HEAD'].includes(method);
     const caller = isNeeded ? identifyCaller(raw.headers) : Promise.resolve({ email: null });

@@ -1,10 +1,11 @@
 /**
  * The names that earlier versions had, as a user writes them, with what to use instead: a command (`profile`), a flag of a
- * command (`tensorboard --dir`), or the path of a job file's field.
+ * command (`tensorboard --dir`), the path of a job file's field, or the first three parts of a path of the API.
  */
 const REMOVED_NAMES: Readonly<Record<string, string>> = {
   profile: 'Use `dropforge exec JOB -- py-spy record …` (docs/shell.md).',
   images: 'Use `docker build` or `gcloud builds submit` (docs/containers.md has an example).',
+  '/api/2.0/mlflow': 'Copy the job directory and start `mlflow ui` on it (docs/trackers.md).',
 };
 
 /** Returns a sentence that names what replaces a removed command, flag or field; undefined if there was none. */

@@ -155,6 +155,12 @@ describe('the API', () => {
     ]);
   });
 
+  it('names what to use instead of a removed path', async () => {
+    const { status, body } = await call('/api/2.0/mlflow/runs/get?run_id=digits');
+    expect(status).toBe(404);
+    expect(body.error).toMatchObject({ remedy: expect.stringContaining('`mlflow ui`') });
+  });
+
   it('recommends another trial than the best reported one of a noisy metric, once the tuning has ended', async () => {
     const noisy = (index: number) => 0.2 * (((index * 7_919) % 31) / 31 - 0.5);
     const objectiveAt = (rate: number, noise: number) => 1 - (Math.log10(rate) + 1) ** 2 / 4 + noise;

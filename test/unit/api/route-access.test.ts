@@ -34,25 +34,10 @@ const ROUTES: Readonly<Record<string, readonly [Allowed, string, object?]>> = {
   'GET /v1/jobs/:jobId/trials/:trialId': ['ALL', '/v1/jobs/search/trials/1'],
   'GET /v1/jobs/:jobId/definition': ['OWN', '/v1/jobs/digits/definition'],
   'GET /v1/jobs/:jobId/files': ['OWN', '/v1/jobs/digits/files'],
-  'GET /v1/jobs/:jobId/files/content': ['OWN', '/v1/jobs/digits/files/content?name=dropforge-mlflow.json'],
+  'GET /v1/jobs/:jobId/files/content': ['OWN', '/v1/jobs/digits/files/content?name=model.json'],
   'GET /v1/metrics/sparklines': ['ALL', '/v1/metrics/sparklines?series=digits:loss'],
   'GET /v1/jobs/:jobId/metrics': ['ALL', '/v1/jobs/digits/metrics'],
   'GET /v1/jobs/:jobId/metrics/points': ['ALL', '/v1/jobs/digits/metrics/points?name=loss'],
-  'GET /api/2.0/mlflow/experiments/get': ['ALL', '/api/2.0/mlflow/experiments/get?experiment_id=0'],
-  'GET /api/2.0/mlflow/experiments/get-by-name': [
-    'ALL',
-    '/api/2.0/mlflow/experiments/get-by-name?experiment_name=Default',
-  ],
-  'GET /api/2.0/mlflow/experiments/search': ['ALL', '/api/2.0/mlflow/experiments/search'],
-  'POST /api/2.0/mlflow/experiments/search': ['ALL', '/api/2.0/mlflow/experiments/search'],
-  'POST /api/2.0/mlflow/runs/search': ['ALL', '/api/2.0/mlflow/runs/search', {}],
-  'GET /api/2.0/mlflow/runs/get': ['ALL', '/api/2.0/mlflow/runs/get?run_id=digits'],
-  'GET /api/2.0/mlflow/metrics/get-history': [
-    'ALL',
-    '/api/2.0/mlflow/metrics/get-history?run_id=digits&metric_key=loss',
-  ],
-  // For GET: the API is read-only for MLflow, for all callers.
-  'ALL /api/2.0/mlflow/*': ['ALL', '/api/2.0/mlflow/artifacts/list'],
   'GET /v1/notifications': ['ALL', '/v1/notifications'],
   'POST /v1/notifications:test': ['KNOWN', '/v1/notifications:test'],
   'GET /v1/notifications/:id': ['ALL', '/v1/notifications/1'],
@@ -109,11 +94,7 @@ async function addRecords(): Promise<void> {
     exit: { outcome: 'FAILED', cause },
   });
   await addTuning({ source, verdict, cause });
-  const logged = { prefix: '', params: { token: PRINTED }, tags: { user: PRINTED }, metrics: { loss: [0.5, 5, 3] } };
-  await api.objects.write(
-    { bucket: 'jobs', name: 'digits/dropforge-mlflow.json' },
-    Buffer.from(JSON.stringify({ runs: [logged] })),
-  );
+  await api.objects.write({ bucket: 'jobs', name: 'digits/model.json' }, Buffer.from(PRINTED));
 }
 
 type Facts = Pick<Job, 'source'> & {
@@ -191,7 +172,6 @@ describe('with only_own_jobs', () => {
     '/v1/jobs/search',
     '/v1/jobs/search/trials',
     '/v1/jobs/search/trials/2',
-    '/api/2.0/mlflow/runs/get?run_id=digits',
   ])('%s shows it to the submitter and to operators', async (path) => {
     for (const caller of [OWNER, OPERATOR]) {
       expect((await send({ method: 'GET', path }, caller)).text).toContain(PRINTED);

@@ -108,21 +108,6 @@ locals {
     }
   ]...)
 
-  has_followers       = length(var.update_followers) > 0
-  used_follower_roles = { for key, role in local.follower_roles : key => role if local.has_followers }
-
-  follower_grants = {
-    for member in var.update_followers : "${member}/update_follower" => { member = member, role = "update_follower" }
-  }
-
-  follower_subscribers = {
-    for member in var.update_followers : "${member}/job-updates" => {
-      topic  = "job-updates"
-      member = member
-      role   = module.identities.custom_role_names["topic_subscriber"]
-    }
-  }
-
   invokers = merge(
     { for name in keys(local.event_functions) : name => { push = module.identities.members["push"] } },
     {

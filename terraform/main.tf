@@ -29,10 +29,10 @@ module "identities" {
   project_id     = module.project_services.project_id
   prefix         = local.prefix
   accounts       = local.accounts
-  custom_roles   = merge(local.custom_roles, local.used_follower_roles)
+  custom_roles   = local.custom_roles
   project_grants = local.project_grants
   actor_grants   = local.actor_grants
-  member_grants  = merge(local.follower_grants, local.job_account_log_grants)
+  member_grants  = local.job_account_log_grants
   role_suffix    = var.custom_role_suffix
 }
 
@@ -85,7 +85,6 @@ module "messaging" {
   encryption     = module.encryption.encryption
   upload_bucket  = module.storage.bucket_names["uploads"]
   publishers     = merge(local.account_publishers, local.submitter_publishers)
-  subscribers    = local.follower_subscribers
   schedules = {
     tick  = { topic = "tick", cron = var.schedule.watch, message = { type = "TICK" } }
     sweep = { topic = "teardown", cron = var.schedule.sweep, message = { type = "SWEEP" } }

@@ -16,8 +16,6 @@ output "deployment" {
     # Messages do not say who published them.
     submitTopic = var.only_own_jobs ? null : module.messaging.topic_ids["submit"]
     userFolders = var.only_own_jobs
-    # Null, so that the CLI polls without trying to subscribe.
-    jobUpdatesTopic = local.has_followers ? module.messaging.topic_ids["job-updates"] : null
   }
 }
 

@@ -100,23 +100,4 @@ locals {
       permissions = ["logging.logEntries.list"]
     }
   }
-
-  # Only with update_followers.
-  follower_roles = {
-    # Pub/Sub has no IAM conditions on names of subscriptions, and the creator of one gets no rights on it.
-    update_follower = {
-      title       = "Dropforge update follower"
-      description = "Creates, reads and deletes subscriptions. Attaching one needs a grant on the topic."
-      permissions = [
-        "pubsub.subscriptions.consume",
-        "pubsub.subscriptions.create",
-        "pubsub.subscriptions.delete",
-      ]
-    }
-    topic_subscriber = {
-      title       = "Dropforge topic subscriber"
-      description = "Attaches subscriptions to a topic."
-      permissions = ["pubsub.topics.attachSubscription"]
-    }
-  }
 }

@@ -164,14 +164,3 @@ variable "submitters" {
     error_message = "Submitters run programs at your expense: list users, groups or service accounts, not the public."
   }
 }
-
-variable "update_followers" {
-  description = "IAM members whose CLI follows jobs by subscriptions instead of polls. They may use every subscription."
-  type        = set(string)
-  nullable    = false
-  default     = []
-  validation {
-    condition     = length(setintersection(var.update_followers, ["allUsers", "allAuthenticatedUsers"])) == 0
-    error_message = "Followers may delete subscriptions: list users, groups or service accounts, not the public."
-  }
-}

@@ -26,7 +26,6 @@ export type Target = {
 /** The topics of a deployment that the CLI uses, as `projects/P/topics/T`; null if it does not use one. */
 export type Topics = {
   readonly submit: string | null;
-  readonly jobUpdates: string | null;
   /** Endpoint of the Pub/Sub API; undefined for Google's own, with this machine's credentials. */
   readonly endpoint: string | undefined;
 };
@@ -51,20 +50,11 @@ export async function findTarget(caller: Caller): Promise<Target> {
   const { readDeployment } = await import('#cli/client/deployment.ts');
   const { createAuthorizer, emailOf } = await import('#cli/client/identity-token.ts');
   const deployment = await readDeployment(resolve(caller.io.cwd, caller.deployment));
-  const {
-    api,
-    pageUrl,
-    storage = null,
-    pubsub,
-    submitTopic = null,
-    jobUpdatesTopic = null,
-    userFolders,
-    ...buckets
-  } = deployment;
+  const { api, pageUrl, storage = null, pubsub, submitTopic = null, userFolders, ...buckets } = deployment;
   const authorize = createAuthorizer(api);
   return {
     ...buckets,
-    topics: { submit: submitTopic, jobUpdates: jobUpdatesTopic, endpoint: pubsub },
+    topics: { submit: submitTopic, endpoint: pubsub },
     // The only bucket that the service accounts of both the functions and the VMs can read.
     stagingBucket: buckets.uploadBucket,
     readUploadFolder: async () => (userFolders ? `users/${emailOf(await authorize())}/` : ''),

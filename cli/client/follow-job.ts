@@ -36,14 +36,6 @@ type FollowOptions = {
   /** Stops polling with an AbortError; does not affect the job. */
   readonly signal: AbortSignal;
   readonly onJob?: (job: JobView) => void | Promise<void>;
-  /** Ends a wait early when the job has changed. */
-  readonly updates?: JobUpdates | undefined;
-};
-
-/** Notices of a job's changes. They may be lost or late, so that the job is polled all the same. */
-export type JobUpdates = {
-  /** Resolves at the first notice since the last call, which may have come before this one, or when aborted. */
-  next(signal: AbortSignal): Promise<void>;
 };
 
 /**
@@ -51,7 +43,7 @@ export type JobUpdates = {
  * failures; throws the last one after too many in a row.
  */
 export async function followJob(api: ApiClient, jobId: string, options: FollowOptions): Promise<JobView> {
-  const { signal, onJob, updates } = options;
+  const { signal, onJob } = options;
   const { initialMs, maxMs } = api.pollIntervals;
   let retries = 0;
   for (let waitMs = initialMs; ; waitMs = Math.min(maxMs, waitMs * 2)) {
@@ -70,25 +62,8 @@ export async function followJob(api: ApiClient, jobId: string, options: FollowOp
       }
       retryAfterMs = error.retryAfterMs;
     }
-    await (retryAfterMs === 0 && updates !== undefined
-      ? sleepUntilUpdate(updates, { waitMs, waitMsMin: Math.min(waitMs, initialMs), signal })
-      : sleep(Math.max(waitMs, retryAfterMs), undefined, { signal }));
+    await sleep(Math.max(waitMs, retryAfterMs), undefined, { signal });
   }
-}
-
-/** Waits until the job has changed, but not longer than `waitMs`, nor shorter than `waitMsMin`. */
-async function sleepUntilUpdate(
-  updates: JobUpdates,
-  { waitMs, waitMsMin, signal }: { readonly waitMs: number; readonly waitMsMin: number; readonly signal: AbortSignal },
-): Promise<void> {
-  await sleep(waitMsMin, undefined, { signal });
-  const isOver = new AbortController();
-  const either = AbortSignal.any([signal, isOver.signal]);
-  // A timer of its own: AbortSignal.timeout() does not keep the process alive.
-  const timer = sleep(waitMs - waitMsMin, undefined, { signal: either }).catch(() => undefined);
-  await Promise.race([timer, updates.next(either)]);
-  isOver.abort();
-  signal.throwIfAborted();
 }
 
 type StreamOptions = Omit<FollowOptions, 'onJob'> & {
@@ -104,14 +79,13 @@ type StreamOptions = Omit<FollowOptions, 'onJob'> & {
 export async function streamLogs(
   api: ApiClient,
   jobId: string,
-  { signal, updates, onEntry, onTuning }: StreamOptions,
+  { signal, onEntry, onTuning }: StreamOptions,
 ): Promise<JobView> {
   let cursor = '';
   const ended = createEndedTrials(api);
   // Each poll reads the job before its log, so that no entry written before the job's end is missed.
   return followJob(api, jobId, {
     signal,
-    updates,
     onJob: async (job) => {
       if (job.tuning !== null) {
         onTuning?.(job, await ended.read(job));

@@ -1,5 +1,4 @@
 import { findTarget } from '#cli/client/find-target.ts';
-import { UPDATES_NOTE } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
@@ -13,7 +12,7 @@ import { trialJobIdOf } from '#shared/tuning/trial.ts';
 export const jobsStreamLogs: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
   flags: [{ name: 'trial', value: 'N', summary: 'print the log of this trial of a tuning job' }, ...GCLOUD_JOB_FLAGS],
-  notes: `Of a tuning job without --trial, prints a line for each trial that has ended.\n${UPDATES_NOTE}`,
+  notes: 'Of a tuning job without --trial, prints a line for each trial that has ended.',
   async run(invocation) {
     const { io, operands, flag } = invocation;
     const [jobId = ''] = operands;

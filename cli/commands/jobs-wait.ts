@@ -1,7 +1,6 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import { followJob, reportInterruption } from '#cli/client/follow-job.ts';
-import { UPDATES_NOTE, withJobUpdates } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
@@ -19,7 +18,7 @@ export const jobsWait: Command = {
     { name: 'timeout', value: 'SECONDS', summary: 'stop waiting after this time; the job keeps running' },
     ...GCLOUD_JOB_FLAGS,
   ],
-  notes: `Exits with 0 if the job SUCCEEDED, and with 1 otherwise, including when --timeout expires.\n${UPDATES_NOTE}`,
+  notes: 'Exits with 0 if the job SUCCEEDED, and with 1 otherwise, including when --timeout expires.',
   async run(invocation) {
     const { io, operands, flag, print } = invocation;
     const timeoutSeconds = readTimeout(flag('timeout'));
@@ -28,11 +27,7 @@ export const jobsWait: Command = {
     const [jobId = ''] = operands;
     const timeout = timeoutSeconds === undefined ? undefined : AbortSignal.timeout(timeoutSeconds * 1_000);
     const signal = timeout === undefined ? io.interrupted : AbortSignal.any([io.interrupted, timeout]);
-    const following = withJobUpdates(target, {
-      ...{ jobId, stderr: io.stderr },
-      follow: (updates) => followJob(createApiClient(target.api, signal), jobId, { signal, updates }),
-    });
-    const work = following.catch((error: unknown) => {
+    const work = followJob(createApiClient(target.api, signal), jobId, { signal }).catch((error: unknown) => {
       throw timeout?.aborted && !io.interrupted.aborted
         ? new Failure(`Job ${jobId} did not end within ${timeoutSeconds} s. It is still running.`)
         : error;

@@ -25,6 +25,6 @@ export async function publishJobFile({ topic, endpoint, uploadBucket, text }: Jo
     );
     return { bucket: uploadBucket, name: `submitted/${messageIds?.[0]}` };
   } catch (error) {
-    throw new Failure(describePubsubError(error, { topic, verb: 'publish to' }));
+    throw new Failure(describePubsubError(error, topic));
   }
 }

@@ -1,7 +1,6 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import type { Target } from '#cli/client/find-target.ts';
 import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
-import { withJobUpdates } from '#cli/client/job-updates.ts';
 import type { Invocation } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { type BestSoFar, betterOf, formatEndedTrial } from '#cli/render/describe-trial.ts';
@@ -13,13 +12,10 @@ import type { JobView, TrialView } from '#shared/protocol/report.ts';
 export function streamJob(invocation: Invocation, target: Target, jobId: string): Promise<JobView> {
   const { io, print } = invocation;
   const signal = io.interrupted;
-  const work = withJobUpdates(target, {
-    ...{ jobId, stderr: io.stderr },
-    follow: (updates) =>
-      streamLogs(createApiClient(target.api, signal), jobId, {
-        ...{ signal, updates, onTuning: createTrialPrinter(invocation) },
-        onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
-      }),
+  const work = streamLogs(createApiClient(target.api, signal), jobId, {
+    signal,
+    onTuning: createTrialPrinter(invocation),
+    onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
   });
   return reportInterruption(jobId, { signal, work });
 }

@@ -14,7 +14,6 @@ import type { Deployment } from '../../cli/client/deployment.ts';
 import { startTestCloud, type TestCloud, viewOf } from '../support/cli/test-cloud.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
-const POLL_MS = 20;
 
 const hosts = inject('emulatorHosts');
 
@@ -41,7 +40,6 @@ async function open(host: string): Promise<void> {
   cloud = await startTestCloud();
   pubsub = new PubSub({ projectId, apiEndpoint: host, emulatorMode: true });
   await pubsub.createTopic('dropforge-submit');
-  await pubsub.createTopic('dropforge-job-updates');
   work = await mkdtemp(join(tmpdir(), 'dropforge-messages-'));
   children = [];
   await writeFile(join(work, 'gcloud'), '#!/bin/sh\necho token\n');
@@ -61,11 +59,8 @@ async function close(): Promise<void> {
 
 async function describeDeployment(change: Partial<Deployment>): Promise<void> {
   const { api, storage } = cloud.endpoints;
-  const topics = {
-    submitTopic: `projects/${projectId}/topics/dropforge-submit`,
-    jobUpdatesTopic: `projects/${projectId}/topics/dropforge-job-updates`,
-  };
-  const places = { projectId, api, storage, uploadBucket: 'uploads', jobsBucket: 'jobs', ...topics };
+  const submitTopic = `projects/${projectId}/topics/dropforge-submit`;
+  const places = { projectId, api, storage, uploadBucket: 'uploads', jobsBucket: 'jobs', submitTopic };
   await writeFile(join(work, 'deployment.json'), JSON.stringify({ ...places, ...change }));
 }
 
@@ -78,21 +73,6 @@ function dropforge(words: readonly string[]) {
   children.push(child);
   const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   return { child, ended: ended.then(([stdout, stderr, [code]]) => ({ stdout, stderr, code: Number(code) })) };
-}
-
-async function until<T>(read: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  for (;;) {
-    const found = await read();
-    if (found !== undefined) {
-      return found;
-    }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-}
-
-async function listSubscriptions(): Promise<readonly string[]> {
-  const [subscriptions] = await pubsub.topic('dropforge-job-updates').getSubscriptions();
-  return subscriptions.map(({ name }) => name);
 }
 
 /** Receives job files in place of the function on-submit, and accepts each job. */
@@ -162,51 +142,6 @@ function describeMessages() {
       1,
       `error: The topic ${topic} does not exist (404): run \`terraform apply\`, then write the deployment file again.\n`,
     ]);
-  });
-
-  it('follows a job through a subscription, which ends the wait at once and is then deleted', async () => {
-    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' })]);
-    const { ended } = dropforge(['jobs', 'wait', 'one']);
-    const [name = ''] = await until(async () => {
-      const names = await listSubscriptions();
-      return names.length > 0 ? names : undefined;
-    });
-    const [{ filter, expirationPolicy, messageRetentionDuration }] = await pubsub.subscription(name).getMetadata();
-    expect(filter).toBe('attributes.jobId = "one"');
-    expect(Number(expirationPolicy?.ttl?.seconds)).toBe(86_400);
-    expect(Number(messageRetentionDuration?.seconds)).toBe(600);
-
-    // The wait between two polls is 4 s by now, and then 5 s.
-    await until(() => (cloud.requests.length >= 3 ? true : undefined));
-    const publishedAt = performance.now();
-    cloud.jobs.set('one', [viewOf('one')]);
-    await pubsub.topic('dropforge-job-updates').publishMessage({ json: {}, attributes: { jobId: 'one' } });
-    await until(() => (cloud.requests.length >= 4 ? true : undefined));
-    const polledAt = performance.now();
-    const { stdout, stderr, code } = await ended;
-
-    expect([code, stdout, stderr]).toEqual([0, expect.stringContaining('SUCCEEDED'), '']);
-    expect(polledAt - publishedAt).toBeLessThan(3_000);
-    expect(await listSubscriptions()).toEqual([]);
-  });
-
-  it('leaves no subscription behind on Ctrl-C', async () => {
-    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' })]);
-    const { child, ended } = dropforge(['jobs', 'stream-logs', 'one']);
-    await until(async () => ((await listSubscriptions()).length > 0 ? true : undefined));
-    child.kill('SIGINT');
-
-    expect(await ended).toMatchObject({ code: 1, stderr: expect.stringContaining('Job one is still running') });
-    expect(await listSubscriptions()).toEqual([]);
-  });
-
-  it('polls if the topic of job updates does not exist', async () => {
-    await pubsub.topic('dropforge-job-updates').delete();
-    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one', { state: 'RUNNING' }), viewOf('one')]);
-    const { stderr, code } = await dropforge(['jobs', 'wait', 'one']).ended;
-
-    expect(code).toBe(0);
-    expect(stderr).toMatch(/^INFO: The topic \S+ does not exist \(404\): .* The job is polled instead\.\n$/);
   });
 
   it('prints who grants the missing permission to publish', async () => {

@@ -68,7 +68,7 @@ const REJECTED: readonly (readonly [string, string, RegExp])[] = [
     /The key must be in the location of buckets, topics and secrets, us-central1/,
   ],
   ['a public API', 'api_access={members=["allUsers"]}', /list users, groups or service accounts/],
-  ['public followers', 'update_followers=["allUsers"]', /Followers may delete subscriptions/],
+  ['followers of earlier versions', 'update_followers=["group:a@example.com"]', /the CLI polls the API/],
   ['public submitters', 'submitters=["allAuthenticatedUsers"]', /run programs at your expense/],
   [
     'a region of jobs without a subnet',
@@ -216,36 +216,6 @@ function describeConfigurations() {
     );
     const shown = await terraform.must('.', ['show', 'plan.bin']);
     expect(shown).toContain('gcloud secrets versions add slack-team --project=my-project --data-file=-');
-  });
-
-  it('lets only update_followers subscribe, to job-updates only', async () => {
-    const team = 'group:team@example.com';
-    const planned = async (...args: readonly string[]) => {
-      const resources = await plan(terraform, '.', [...REQUIRED, ...args]);
-      const roles = resources.filter(({ type }) => type === 'google_project_iam_custom_role');
-      return {
-        permissions: roles.flatMap(({ key, values }) =>
-          (values.permissions as readonly string[]).flatMap((permission) =>
-            permission.startsWith('pubsub.') ? [`${key}: ${permission}`] : [],
-          ),
-        ),
-        grants: resources.flatMap(({ type, key, values }) => (values.member === team ? [`${type} ${key}`] : [])),
-      };
-    };
-
-    expect(await planned(`-var=update_followers=["${team}"]`)).toEqual({
-      permissions: [
-        'topic_subscriber: pubsub.topics.attachSubscription',
-        'update_follower: pubsub.subscriptions.consume',
-        'update_follower: pubsub.subscriptions.create',
-        'update_follower: pubsub.subscriptions.delete',
-      ],
-      grants: [
-        `google_project_iam_member ${team}/update_follower`,
-        `google_pubsub_topic_iam_member ${team}/job-updates`,
-      ],
-    });
-    expect(await planned()).toEqual({ permissions: [], grants: [] });
   });
 
   it('uses existing subnets without creating a network', async () => {

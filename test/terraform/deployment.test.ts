@@ -197,7 +197,6 @@ function describeDeployment({
       uploadBucket: environmentOf('on-upload').UPLOAD_BUCKET,
       jobsBucket: environmentOf('on-upload').JOBS_BUCKET,
       submitTopic: expect.stringMatching(/dropforge-submit/),
-      jobUpdatesTopic: null,
     });
     await rm(dirname(file), { recursive: true });
   });

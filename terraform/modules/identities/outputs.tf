@@ -1,8 +1,3 @@
-output "custom_role_names" {
-  description = "Full names of the custom roles, by their key in custom_roles."
-  value       = { for key, role in google_project_iam_custom_role.this : key => role.name }
-}
-
 output "emails" {
   description = "E-mail addresses of the accounts; available once their project permissions are granted."
   value       = { for name, account in google_service_account.this : name => account.email }

@@ -22,11 +22,3 @@ resource "google_pubsub_topic_iam_member" "publisher" {
   role     = "roles/pubsub.publisher"
   member   = each.value.member
 }
-
-resource "google_pubsub_topic_iam_member" "subscriber" {
-  for_each = var.subscribers
-  project  = var.project_id
-  topic    = google_pubsub_topic.this[each.value.topic].name
-  role     = each.value.role
-  member   = each.value.member
-}

@@ -61,13 +61,6 @@ variable "schedules" {
   }
 }
 
-variable "subscribers" {
-  description = "Members that may attach subscriptions to a topic, with the role that lets them."
-  type        = map(object({ topic = string, member = string, role = string }))
-  nullable    = false
-  default     = {}
-}
-
 variable "upload_bucket" {
   description = "Bucket whose finalized objects are published to the topic uploads."
   type        = string

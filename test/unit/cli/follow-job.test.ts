@@ -100,26 +100,6 @@ describe('following a job', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(198);
   });
 
-  it('ends a wait when the job changes, but not before the initial interval has passed', async () => {
-    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one', { state: 'RUNNING' }), viewOf('one')]);
-    const { signal, api } = clientOf({ initialMs: 50, maxMs: 60_000, logPageMs: 0 });
-    const changes = [Promise.resolve(), Promise.resolve()];
-    const updates = { next: async () => changes.shift() };
-    const startedAt = performance.now();
-    const { state } = await followJob(api, 'one', { signal, updates });
-
-    expect([state, changes]).toEqual(['SUCCEEDED', []]);
-    // Timers may be a millisecond early.
-    expect(performance.now() - startedAt).toBeGreaterThan(98);
-  });
-
-  it('polls where no change is noticed', async () => {
-    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one')]);
-    const { signal, api } = clientOf({ initialMs: 10, maxMs: 20, logPageMs: 0 });
-    const updates = { next: () => new Promise<void>(() => {}) };
-    expect(await followJob(api, 'one', { signal, updates })).toMatchObject({ state: 'SUCCEEDED' });
-  });
-
   it('fails with the server’s message after too many retries', async () => {
     const { signal, api } = clientOf(SHORT, await startRateLimitedApi('/v1/jobs/one', { errors: 1_000 }));
     await expect(followJob(api, 'one', { signal })).rejects.toThrow('No more of it this minute.');

@@ -5,7 +5,6 @@ import type { BenchRow } from './bench-row.ts';
 import { averageRanks, type Competitor, compareProblems, type ProblemComparison } from './tuning/compare-regrets.ts';
 import { MULTI_PROBLEMS } from './tuning/objectives/problems.ts';
 import { runFront } from './tuning/objectives/run-front.ts';
-import { type Accuracies, runPopulation, runRandom } from './tuning/population/run-population.ts';
 import { listProblems } from './tuning/problems/list-problems.ts';
 import { type RegretRow, runPlan } from './tuning/regret-row.ts';
 import { createSamplers, type SamplerName } from './tuning/samplers.ts';
@@ -27,12 +26,7 @@ const COST_PROBLEM = 'mixed';
  * is an interpreter that has it.
  */
 export async function benchTuning(environment: NodeJS.ProcessEnv): Promise<BenchRow[]> {
-  return [
-    ...(await measureCosts()),
-    ...compareFronts(environment),
-    ...(await comparePopulations(environment)),
-    ...(await compareSamplers(environment)),
-  ];
+  return [...(await measureCosts()), ...compareFronts(environment), ...(await compareSamplers(environment))];
 }
 
 const costSchema = z.object({ milliseconds: z.array(z.number()), memoryBytes: z.number() });
@@ -145,30 +139,6 @@ function compareFronts(environment: NodeJS.ProcessEnv): BenchRow[] {
       };
     }),
   );
-}
-
-/** Trains the example's network: minutes, so that it is measured on request only. */
-async function comparePopulations(environment: NodeJS.ProcessEnv): Promise<BenchRow[]> {
-  if (environment.DROPFORGE_BENCH_TUNING !== 'full') {
-    return [];
-  }
-  const [own, random] = [[], []] as [Accuracies[], Accuracies[]];
-  for (let seed = 0; seed < 10; seed += 1) {
-    own.push(await runPopulation(seed));
-    random.push(await runRandom(seed));
-  }
-  return (['validation', 'test'] as const).map((digits) => {
-    const [mean, floor] = [own, random].map((all) => all.reduce((sum, one) => sum + one[digits], 0) / all.length);
-    const [measured = 0, least = 0] = [mean, floor];
-    return {
-      name: `population based training: accuracy on ${digits} digits (floor: random trials with as many epochs)`,
-      measured: measured.toFixed(4),
-      floor: least.toFixed(4),
-      ratio: measured / least,
-      goal: 'accuracy > 1',
-      isMet: measured > least,
-    };
-  });
 }
 
 /** The second competitor is the random search. */

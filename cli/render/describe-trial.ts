@@ -28,21 +28,16 @@ export function formatTrials(
   const names = parameterNames(tuning, trials);
   const optimal = new Set(optimalTrialsOf(trials, tuning));
   const metrics = listObjectives(tuning).map(({ metricId }) => metricId);
-  const hasParents = trials.some(({ generation }) => generation !== undefined);
   const rows = trials.map((trial) => [
     trial.trialId,
     `${paintState(trial.state, output)}${trial.isTrialStoppedEarly ? ', stopped early' : ''}${optimal.has(trial) ? ', optimal' : ''}`,
     ...objectiveValues(trial, tuning).map((value) => (value === null ? '-' : formatNumber(value))),
     trial.step === null ? '-' : formatNumber(trial.step),
-    ...(hasParents ? [trial.parent ?? '-'] : []),
     ...names.map((name) => formatValue(trial.parameters[name])),
     formatDurationOf(trial),
     trial.costUsd === null ? '-' : formatUsd(trial.costUsd),
   ]);
-  return formatTable(
-    ['TRIAL', 'STATE', ...metrics, 'STEP', ...(hasParents ? ['PARENT'] : []), ...names, 'DURATION', 'COST'],
-    rows,
-  );
+  return formatTable(['TRIAL', 'STATE', ...metrics, 'STEP', ...names, 'DURATION', 'COST'], rows);
 }
 
 function formatValue(value: string | number | undefined): string {

@@ -84,7 +84,6 @@ const ALGORITHMS: Readonly<Record<string, string>> = {
   BAYESIAN: 'Bayesian optimization',
   GRID: 'grid search',
   RANDOM: 'random search',
-  POPULATION_BASED: 'population based training',
 };
 
 const RULES = {

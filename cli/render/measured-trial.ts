@@ -39,8 +39,6 @@ export function describeMeasuredTrial(trial: MeasuredTrial, { job, nowMs, output
     ),
     ['stopped', trial.isTrialStoppedEarly ? 'early: it fell behind the other trials' : null],
     ['reason', reason],
-    ['generation', trial.generation === undefined ? null : String(trial.generation)],
-    ['continues', trial.parent == null ? null : `trial ${trial.parent}, with whose outputs it started`],
     ['repeats', repeats && `trial ${repeats}, which was lost`],
     ['started', startTime && formatMoment(startTime, nowMs)],
     ['ended', endTime && formatMoment(endTime, nowMs)],

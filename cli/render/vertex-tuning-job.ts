@@ -32,7 +32,6 @@ const ALGORITHMS = {
   BAYESIAN: null,
   GRID: 'GRID_SEARCH',
   RANDOM: 'RANDOM_SEARCH',
-  POPULATION_BASED: null,
 } as const satisfies Record<StudyAlgorithm, string | null>;
 
 /**

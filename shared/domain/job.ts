@@ -88,15 +88,6 @@ export type TrialRef = {
   readonly ordinal: number;
   /** The metrics that the tuning needs: the agent reports their history, not only their last values. */
   readonly metricIds: readonly string[];
-  /** Set for a trial of population based training. */
-  readonly population?: PopulationRef | undefined;
-};
-
-export type PopulationRef = {
-  /** From 1: how many trials in a row, this one included, have trained what it goes on with. */
-  readonly generation: number;
-  /** The job directory with whose files the first attempt starts; null for a start from scratch. */
-  readonly startsFrom: string | null;
 };
 
 /** The VM of a replica whose program failed, which stays for a look. */

@@ -21,7 +21,7 @@ export type Study = {
   readonly maxCostUsd: number | null;
 };
 
-export const STUDY_ALGORITHMS = ['BAYESIAN', 'GRID', 'RANDOM', 'POPULATION_BASED'] as const;
+export const STUDY_ALGORITHMS = ['BAYESIAN', 'GRID', 'RANDOM'] as const;
 
 export type StudyAlgorithm = (typeof STUDY_ALGORITHMS)[number];
 

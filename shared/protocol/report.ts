@@ -36,12 +36,6 @@ export const trialViewSchema = z.object({
   reason: z.string().nullable(),
   /** The lost trial whose values this one repeats. */
   repeats: z.string().nullable(),
-  /** Of population based training: the trial with whose outputs this one started; null if it started from scratch. */
-  parent: z.string().nullable().optional(),
-  /** Of population based training: from 1, one more than that of the parent. */
-  generation: z.int().optional(),
-  /** Of population based training, from 1. If its parent is of another member, the trial copied that one. */
-  member: z.int().optional(),
 });
 
 /** What a tuning adds to the view of a job. */

@@ -55,10 +55,16 @@ const replicaGroupSchema = z.object({
   program: storedProgramSchema.nullable().default(null),
 });
 
+/** Older versions trained populations. */
+export const storedAlgorithmSchema = z.preprocess(
+  (name) => (name === 'POPULATION_BASED' ? 'BAYESIAN' : name),
+  z.enum(STUDY_ALGORITHMS),
+);
+
 /** The study of a job file that was accepted by mistake; that of a tuning is stored with the tuning. */
 const studySchema = z.custom<Study>(
   (value) =>
-    z.object({ metrics: z.array(z.unknown()).min(1), algorithm: z.enum(STUDY_ALGORITHMS) }).safeParse(value).success,
+    z.object({ metrics: z.array(z.unknown()).min(1), algorithm: storedAlgorithmSchema }).safeParse(value).success,
 );
 
 export const storedSpecSchema = z.object({
@@ -127,7 +133,6 @@ const jobCommon = {
       tuningId: z.string(),
       ordinal: z.int().min(1),
       metricIds: z.array(z.string()),
-      population: z.object({ generation: z.int().min(1), startsFrom: z.string().nullable() }).optional(),
     })
     .nullable()
     .default(null),

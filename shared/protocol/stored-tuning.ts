@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
-import { type ConditionalParameter, type Parameter, STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
+import type { ConditionalParameter, Parameter, Study } from '#shared/domain/study.ts';
 import {
   parseStored,
+  storedAlgorithmSchema,
   storedCauseSchema,
   storedSubmission,
   storedVerdictSchema,
@@ -69,7 +70,7 @@ const metricSchema = z.object({
 
 const studySchema = z.object({
   metrics: z.tuple([metricSchema], metricSchema),
-  algorithm: z.enum(STUDY_ALGORITHMS),
+  algorithm: storedAlgorithmSchema,
   trialsMax: ordinal,
   parallelTrialsMax: ordinal,
   failedTrialsMax: nullableNumber,
@@ -122,7 +123,6 @@ const trialSchema = z.object({
   values: z.record(z.string(), z.union([z.string(), z.number()])),
   chosenAt: timestamp,
   repeats: ordinal.nullable(),
-  lineage: z.object({ member: ordinal, generation: ordinal, parent: ordinal.nullable() }).optional(),
   startedAt: nullableTimestamp,
   endedAt: nullableTimestamp,
   costUsd: nullableNumber,

@@ -136,11 +136,6 @@ export const vmConfigSchema = z.object({
   }),
   /** Only for a trial of a tuning: its id, and the metrics whose history is reported. */
   trial: z.object({ trialId: z.string().min(1), metricIds: z.array(z.string().min(1)).min(1).max(20) }).optional(),
-  /**
-   * Only for a trial of population based training: from 1, how many trials in a row have trained what it goes on
-   * with, and the job directory of another trial with whose saved files it starts if it has saved none; empty for none.
-   */
-  population: z.object({ generation: z.int().min(1), startsFrom: z.union([z.literal(''), gsUri]) }).optional(),
   /** What follows from findings about the training, as far as the job says it; absent if it says nothing. */
   health: vmHealthSchema.optional(),
   /** Where installed packages are kept for later starts; without it, they are installed at every start. */

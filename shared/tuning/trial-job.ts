@@ -19,26 +19,16 @@ export function trialSpecOf({ spec }: Pick<TuningCommon, 'spec'>, trial: Trial):
     jobId: trial.jobId,
     replicaGroups: [withOwnValues(master), ...others.map(withOwnValues)],
     program: withValues(spec.program),
-    jobDir: directoryOf(spec, trial.ordinal),
+    jobDir: `${spec.jobDir}/${trial.ordinal}`,
     study: null,
   };
 }
 
 export function trialRefOf(
-  { tuningId, study, spec }: Pick<TuningCommon, 'tuningId' | 'study' | 'spec'>,
-  { ordinal, lineage }: Pick<Trial, 'ordinal' | 'lineage'>,
+  { tuningId, study }: Pick<TuningCommon, 'tuningId' | 'study'>,
+  { ordinal }: Pick<Trial, 'ordinal'>,
 ): TrialRef {
-  const ref = { tuningId, ordinal, metricIds: study.metrics.map(({ id }) => id) };
-  if (lineage === undefined) {
-    return ref;
-  }
-  const { generation, parent } = lineage;
-  const startsFrom = parent === null ? null : directoryOf(spec, parent);
-  return { ...ref, population: { generation, startsFrom } };
-}
-
-function directoryOf({ jobDir }: JobSpec, ordinal: number): string {
-  return `${jobDir}/${ordinal}`;
+  return { tuningId, ordinal, metricIds: study.metrics.map(({ id }) => id) };
 }
 
 /** One argument for each value, whatever it contains. */

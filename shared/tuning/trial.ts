@@ -50,16 +50,6 @@ export type TrialOutcome =
   /** Ended by the machine, the service or a user: says nothing about the values. */
   | { readonly kind: 'LOST'; readonly cause: Cause };
 
-/** What a trial of population based training goes on with. */
-export type Lineage = {
-  /** The member of the population whose next generation the trial is, from 1. */
-  readonly member: number;
-  /** From 1; one more than that of the parent. */
-  readonly generation: number;
-  /** The trial with whose saved outputs this one starts, which has succeeded; null for a start from scratch. */
-  readonly parent: number | null;
-};
-
 /** One set of values and the job that tries them. `outcome` is null until that job is closed. */
 export type Trial = {
   readonly tuningId: string;
@@ -70,8 +60,6 @@ export type Trial = {
   readonly chosenAt: TimestampMs;
   /** The lost trial whose values this one repeats; null if they were suggested. */
   readonly repeats: number | null;
-  /** Set by population based training only. A repetition has that of the lost trial. */
-  readonly lineage?: Lineage | undefined;
   /** When the program first ran; null if it has not, or until the trial has ended. */
   readonly startedAt: TimestampMs | null;
   readonly endedAt: TimestampMs | null;

@@ -1,5 +1,5 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
-import type { Lineage, TrialOutcome, Values } from '#shared/tuning/trial.ts';
+import type { TrialOutcome, Values } from '#shared/tuning/trial.ts';
 import type { MedianBar } from '#shared/tuning/tuning.ts';
 
 /** What happened to a tuning, in the past tense. `eventId` is derived, so that duplicate deliveries are one event. */
@@ -13,8 +13,6 @@ export type TuningEvent = {
       readonly from: number;
       readonly askedCount: number;
       readonly values: readonly Values[];
-      /** Of population based training, one for each of the values. */
-      readonly lineages?: readonly Lineage[];
     }
   /** Id `closed-<ordinal>`. */
   | {
@@ -23,7 +21,6 @@ export type TuningEvent = {
       readonly values: Values;
       readonly chosenAt: TimestampMs;
       readonly repeats: number | null;
-      readonly lineage?: Lineage | undefined;
       readonly outcome: TrialOutcome;
       readonly startedAt: TimestampMs | null;
       readonly endedAt: TimestampMs;

@@ -10,7 +10,7 @@ import { awaitInPage, closePages, openBrowser, openPage, PHONE } from '../suppor
 import { trialOf } from '../support/cli/test-cloud.ts';
 import { foreignJob, keptJob, pullingJob, refusedJobs } from '../support/page/example-containers.ts';
 import { inputBoundProfile, recordedProfile } from '../support/page/example-profiles.ts';
-import { exampleFront, examplePopulation, exampleSearch } from '../support/page/example-tunings.ts';
+import { exampleFront, exampleSearch } from '../support/page/example-tunings.ts';
 import { interruptedJob } from '../support/page/example-views.ts';
 import { createFixtureApi, type FixtureJob } from '../support/page/fixture-api.ts';
 
@@ -28,7 +28,6 @@ const JOBS: ReadonlyMap<string, FixtureJob> = new Map([
   ['front', exampleFront('front', START)],
   ...['front_trial_27', 'front_trial_30'].map((jobId) => [jobId, interruptedJob(jobId, START)] as const),
   ['long', longSearch('long', 1_100)],
-  ['population', examplePopulation('population', START)],
   ['pulling', pullingJob('pulling', START)],
   ['kept', keptJob('kept', Date.now())],
   ['kept_by_ada', foreignJob(keptJob('kept_by_ada', Date.now()))],
@@ -47,7 +46,6 @@ const SCREENS = [
   '/jobs/running?tab=profile&profile=attempt-1-master-0-1',
   '/jobs/search',
   '/jobs/front',
-  '/jobs/population',
   '/jobs/pulling?tab=definition',
   '/jobs/kept',
   '/jobs/of_ada?tab=log',
@@ -204,16 +202,6 @@ describe('a tuning with two objectives', () => {
     await page.keyboard.press('Home');
     await page.keyboard.press('Enter');
     await awaitInPage(page, () => location.pathname === '/jobs/front_trial_27');
-  });
-});
-
-describe('a population', () => {
-  it('shows each member by generation, and which trial it copied', async () => {
-    const { page } = await open('/jobs/population');
-    await awaitInPage(page, () => document.querySelector('.population-table') !== null);
-    const rows = await page.$$eval('.population-table tbody tr', (found) => found.map(({ innerText }) => innerText));
-    expect(rows).toHaveLength(4);
-    expect(rows[1]).toMatch(/0\.7368 trial 6\s+copies trial 3 of member 3/);
   });
 });
 

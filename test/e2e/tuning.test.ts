@@ -22,21 +22,6 @@ with open(os.environ['DROPFORGE_METRICS_FILE'], 'a') as file:
         file.write(json.dumps({'step': step, 'accuracy': -abs(args.rate - 0.3) - 1 / step}) + '\\n')
 `;
 
-/** Adds its rate to what the trial before it has saved, and fails if the generation is not the number of sums. */
-const GROWING = `
-import argparse, json, os, pathlib
-parser = argparse.ArgumentParser()
-parser.add_argument('--rate', type=float)
-args, _ = parser.parse_known_args()
-saved = pathlib.Path(os.environ['DROPFORGE_OUTPUT_DIR'], 'sums.json')
-sums = json.loads(saved.read_text()) if saved.exists() else []
-sums.append((sums or [0])[-1] + 0.01 + args.rate)
-assert len(sums) == int(os.environ['DROPFORGE_GENERATION']), sums
-saved.write_text(json.dumps(sums))
-with open(os.environ['DROPFORGE_METRICS_FILE'], 'a') as file:
-    file.write(json.dumps({'step': len(sums), 'accuracy': sums[-1]}) + '\\n')
-`;
-
 function tuningFile(jobId: string, hyperparameters: object = {}): object {
   return {
     jobId,
@@ -113,20 +98,6 @@ it('goes on from an earlier tuning with its parameters', async () => {
   const tried = (await listTrials('search')).map(({ parameters }) => parameters.rate);
   for (const { parameters } of await listTrials('more')) {
     expect(tried).not.toContain(parameters.rate);
-  }
-});
-
-it('has members of a population go on from the saved outputs of others', async () => {
-  const file = tuningFile('population', { algorithm: 'POPULATION_BASED_TRAINING', maxTrials: 6 });
-  await cloud.upload('population.tar.gz', await packProgram(GROWING, file));
-  const job = await cloud.awaitJob('population', undefined, 180_000);
-  expect(job).toMatchObject({ state: 'SUCCEEDED', tuning: { counts: { succeeded: 6 } } });
-  const trials = await listTrials('population');
-  expect(trials.slice(0, 2)).toMatchObject([{ parent: null }, { parent: null }]);
-  for (const { parent, generation, objective } of trials.slice(2)) {
-    const before = trials.find(({ trialId }) => trialId === parent);
-    expect(generation).toBe((before?.generation ?? 0) + 1);
-    expect(objective).toBeGreaterThan(before?.objective ?? Number.POSITIVE_INFINITY);
   }
 });
 

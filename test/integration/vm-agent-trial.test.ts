@@ -64,37 +64,6 @@ with open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/seen', 'w') as file:
     ]);
   });
 
-  it('of a population starts with the saved files of another, which stay as they are, and saves them as its own', async () => {
-    const task = `
-import os
-saved = os.environ['DROPFORGE_OUTPUT_DIR'] + '/sum'
-before = int(open(saved).read()) if os.path.exists(saved) else 0
-with open(saved, 'w') as file:
-    file.write(str(before + int(os.environ['DROPFORGE_GENERATION'])))
-with open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/names', 'w') as file:
-    file.write(' '.join(sorted(os.listdir(os.environ['DROPFORGE_OUTPUT_DIR']))))
-`;
-    const sdist = await makeSdist(task);
-    const parent = 'runs/parent';
-    const saved = (name: string) => cloud().objects.get(`${BUCKET}/${name}`)?.body.toString();
-    configure(cloud(), [sdist], (config) => ({
-      ...asTrial(config),
-      jobDir: `gs://${BUCKET}/${parent}`,
-      population: { generation: 1, startsFrom: '' },
-    }));
-    await ended(machine().boot());
-    cloud().put(BUCKET, `${parent}/never-committed`, { body: Buffer.from('half') });
-    const manifest = saved(`${parent}/dropforge-manifest.json`);
-    configure(cloud(), [sdist], (config) => ({
-      ...asTrial(config),
-      population: { generation: 2, startsFrom: `gs://${BUCKET}/${parent}` },
-    }));
-    await ended(machine().boot({ DROPFORGE_HOME: `${machine().home}-of-another-vm` }));
-    expect([saved(`${parent}/sum`), saved(`${JOB_DIR}/sum`)]).toEqual(['1', '3']);
-    expect(saved(`${JOB_DIR}/names`)).toBe('names sum');
-    expect(saved(`${parent}/dropforge-manifest.json`)).toBe(manifest);
-  });
-
   it('reports all values of its metrics, from every source, by the time its exit is answered', async () => {
     const task = `${WAITS}
 path = os.environ['CLOUD_ML_HP_METRIC_FILE']

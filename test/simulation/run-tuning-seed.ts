@@ -170,31 +170,12 @@ function checkCounts(tuning: TuningIn<'CLOSED'>, trials: readonly Trial[]): read
   ];
 }
 
-/** No values are tried twice, except for those of lost trials. In a population, no member has two trials at once. */
-function checkValues({ tuningId, study }: TuningIn<'CLOSED'>, trials: readonly Trial[]): readonly string[] {
-  if (study.algorithm === 'POPULATION_BASED') {
-    return trials.flatMap((trial) => checkLineage(trial, trials) ?? []);
-  }
+/** No values are tried twice, except for those of lost trials. */
+function checkValues({ tuningId }: TuningIn<'CLOSED'>, trials: readonly Trial[]): readonly string[] {
   const byValues = Map.groupBy(trials, ({ values }) => JSON.stringify(values));
   return [...byValues].flatMap(([values, tried]) => {
     const suggested = tried.filter(({ repeats }) => repeats === null).length;
     const counted = tried.filter(({ outcome }) => outcome?.kind !== 'LOST').length;
     return suggested > 1 || counted > 1 ? [`${tuningId} tried ${values} ${suggested} times`] : [];
   });
-}
-
-/** A trial goes on from one that had succeeded before its values were chosen, one generation later. */
-function checkLineage(trial: Trial, trials: readonly Trial[]): string | null {
-  const { ordinal, lineage, chosenAt, repeats } = trial;
-  const lost = trials.find((other) => other.ordinal === repeats);
-  const begunAt = lost?.chosenAt ?? chosenAt;
-  const parent = trials.find((other) => other.ordinal === lineage?.parent);
-  const hasParent = parent?.outcome?.kind === 'SUCCEEDED' && (parent.endedAt ?? Infinity) <= begunAt;
-  const isNext = lineage?.generation === (parent?.lineage?.generation ?? 0) + 1;
-  if (lineage === undefined || !isNext || (lineage.parent !== null && !hasParent)) {
-    return `trial ${ordinal} has the lineage ${JSON.stringify(lineage)}`;
-  }
-  const others = trials.filter((other) => other !== trial && other.lineage?.member === lineage.member);
-  const overlapping = others.find((other) => other.ordinal < ordinal && (other.endedAt ?? Infinity) > chosenAt);
-  return overlapping === undefined ? null : `trials ${overlapping.ordinal} and ${ordinal} are of one member at once`;
 }

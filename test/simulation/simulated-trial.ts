@@ -54,7 +54,7 @@ export function drawStudy(prng: Prng): Study {
     : ({ kind: 'DOUBLE', min: 0.001, max: 1 } as const);
   return {
     ...STUDY,
-    algorithm: space.kind === 'INTEGER' ? 'GRID' : prng.chance(0.3) ? 'POPULATION_BASED' : 'RANDOM',
+    algorithm: space.kind === 'INTEGER' ? 'GRID' : prng.chance(0.3) ? 'BAYESIAN' : 'RANDOM',
     parameters: [{ id: 'rate', space, scale: 'LINEAR', children: [] }],
     metrics: [{ id: 'accuracy', goal: prng.chance(0.5) ? 'MAXIMIZE' : 'MINIMIZE', safety: null }],
     trialsMax,

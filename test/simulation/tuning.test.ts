@@ -33,7 +33,7 @@ const ENDS = [
   ...['SUCCEEDED', 'FAILED', 'CANCELLED'],
   ...['null', 'MAX_COST', 'MAX_RUNTIME', 'NO_PROGRESS', 'SPACE_EXHAUSTED'],
   ...['succeeded', 'stoppedEarly', 'infeasible', 'failed', 'lost'],
-  ...['GRID', 'RANDOM', 'POPULATION_BASED'],
+  ...['GRID', 'RANDOM', 'BAYESIAN'],
 ];
 
 function endsOf({ verdict, stopReason, counts, study }: TuningIn<'CLOSED'>): readonly string[] {

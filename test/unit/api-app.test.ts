@@ -164,10 +164,9 @@ describe('the API', () => {
   it('recommends another trial than the best reported one of a noisy metric, once the tuning has ended', async () => {
     const noisy = (index: number) => 0.2 * (((index * 7_919) % 31) / 31 - 0.5);
     const objectiveAt = (rate: number, noise: number) => 1 - (Math.log10(rate) + 1) ** 2 / 4 + noise;
-    for (const [tuningId, noise, algorithm] of [
-      ['noisy', noisy, 'BAYESIAN'],
-      ['exact', () => 0, 'BAYESIAN'],
-      ['population', noisy, 'POPULATION_BASED'],
+    for (const [tuningId, noise] of [
+      ['noisy', noisy],
+      ['exact', () => 0],
     ] as const) {
       const trials = Array.from({ length: 40 }, (_, index) => {
         const rate = 10 ** (-3 + (3 * index) / 39);
@@ -176,14 +175,12 @@ describe('the API', () => {
       const objectives = trials.map(({ outcome }) => (outcome?.kind === 'SUCCEEDED' ? outcome.objective : 0));
       const ordinal = objectives.indexOf(Math.max(...objectives)) + 1;
       const counts = { succeeded: 40, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0 };
-      const study = { ...closedTuning().study, algorithm };
-      const tuning = { ...closedTuning(), tuningId, study, counts, best: { ...best, ordinal } };
+      const tuning = { ...closedTuning(), tuningId, counts, best: { ...best, ordinal } };
       await ports.tunings.create(searchingTuning({ tuningId }), []);
       await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', tuning, trials, effects: [] });
     }
     const recommendedOf = async (id: string) => jobViewSchema.parse((await call(`/v1/jobs/${id}`)).body).tuning;
     expect(await recommendedOf('exact')).toMatchObject({ recommended: null });
-    expect(await recommendedOf('population')).toMatchObject({ recommended: null });
     const { recommended, best: reported } = (await recommendedOf('noisy')) ?? {};
     expect(recommended?.trial.trialId).not.toBe(reported?.trialId);
     expect(Math.log10(Number(recommended?.trial.parameters.rate))).toBeCloseTo(-1, 0);

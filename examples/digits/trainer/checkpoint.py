@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Collection, Optional
+from typing import Optional
 
 KEPT_MAX = 3
 
@@ -33,22 +33,18 @@ def save_checkpoint(directory: Path, checkpoint: dict) -> Path:
     return path
 
 
-def load_last_checkpoint(directory: Path, settings: dict, may_change: Collection[str] = ()) -> Optional[dict]:
+def load_last_checkpoint(directory: Path, settings: dict) -> Optional[dict]:
     """Returns the newest readable checkpoint, or None.
 
-    Raises CheckpointMismatch if it was written with other settings than those that may change.
+    Raises CheckpointMismatch if it was written with other settings.
     """
-
-    def fixed(values: dict) -> dict:
-        return {name: value for name, value in values.items() if name not in may_change}
-
     for path in _list_newest_first(directory):
         try:
             checkpoint = json.loads(path.read_text(encoding='utf-8'))
         except ValueError as problem:
             print(f'{path} cannot be read ({problem}); using the previous checkpoint.', flush=True)
             continue
-        if fixed(checkpoint['settings']) != fixed(settings):
+        if checkpoint['settings'] != settings:
             raise CheckpointMismatch(
                 f'{path} was written with {checkpoint["settings"]}, but this run has {settings}. '
                 'Use the same settings, or another --job-dir to start from scratch.'

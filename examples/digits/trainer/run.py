@@ -2,7 +2,7 @@
 
 import random
 from pathlib import Path
-from typing import Callable, Collection, NamedTuple
+from typing import Callable, NamedTuple
 
 from trainer.checkpoint import load_last_checkpoint, save_checkpoint
 from trainer.data import Digits, Split
@@ -24,15 +24,13 @@ class Settings(NamedTuple):
 class TrainingRun:
     """All randomness derives from seed and step, so that a resumed run has the same result as an uninterrupted one."""
 
-    def __init__(
-        self, engine, settings: Settings, digits: Split, checkpoints: Path, may_change: Collection[str] = ()
-    ) -> None:
-        """Raises CheckpointMismatch if the last checkpoint has other settings than those that may change."""
+    def __init__(self, engine, settings: Settings, digits: Split, checkpoints: Path) -> None:
+        """Raises CheckpointMismatch if the last checkpoint has other settings."""
         self._settings = settings
         self._digits = digits
         self._checkpoints = checkpoints
         self.steps_per_epoch = -(-len(digits.train.labels) // settings.batch_size)
-        saved = load_last_checkpoint(checkpoints, settings._asdict(), may_change)
+        saved = load_last_checkpoint(checkpoints, settings._asdict())
         self.is_resumed = saved is not None
         saved = saved or {'step': 0, 'loss_sum': 0.0, 'metrics': {}}
         self.step: int = saved['step']

@@ -20,22 +20,17 @@ from trainer.run import Settings, TrainingRun
 
 EXIT_TERMINATED = 128 + signal.SIGTERM
 EXIT_USAGE = 2
-# What population based training may change from one generation to the next.
-EXPLORED = ('learning_rate', 'momentum')
 
 
 def main(argv: Optional[list[str]] = None) -> int:
     stop_requests: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _frame: stop_requests.append(number))
     flags = parse_flags(argv)
-    # In population based training, a trial goes on from the checkpoint of another, for as many epochs as it had.
-    generation = int(os.environ.get('DROPFORGE_GENERATION', '0'))
-    flags.epochs *= max(1, generation)
     settings = Settings(*(getattr(flags, name) for name in Settings._fields))
     engine = choose_engine(flags.engine)
     digits = load_digits(settings.validate)
     try:
-        run = TrainingRun(engine, settings, digits, flags.job_dir / 'checkpoints', EXPLORED if generation > 0 else ())
+        run = TrainingRun(engine, settings, digits, flags.job_dir / 'checkpoints')
     except CheckpointMismatch as problem:
         print(f'error: {problem}', file=sys.stderr)
         return EXIT_USAGE
@@ -102,9 +97,7 @@ def parse_flags(argv: Optional[list[str]]) -> argparse.Namespace:
         required=not given,
         help='directory of checkpoints, model and metrics; default: $DROPFORGE_OUTPUT_DIR or $AIP_MODEL_DIR',
     )
-    parser.add_argument(
-        '--epochs', type=_positive(int), default=30, help='passes over the training data; in a population, per generation'
-    )
+    parser.add_argument('--epochs', type=_positive(int), default=30, help='passes over the training data')
     parser.add_argument('--batch-size', type=_positive(int), default=16, help='images per step')
     parser.add_argument('--learning-rate', type=_positive(float), default=0.1, help='step size of gradient descent')
     parser.add_argument('--hidden', type=_positive(int), default=32, help='units in the hidden layer')

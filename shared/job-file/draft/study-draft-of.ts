@@ -24,7 +24,6 @@ const ALGORITHM_NAMES = {
   BAYESIAN: 'ALGORITHM_UNSPECIFIED',
   GRID: 'GRID_SEARCH',
   RANDOM: 'RANDOM_SEARCH',
-  POPULATION_BASED: 'POPULATION_BASED_TRAINING',
 } as const satisfies Record<StudyAlgorithm, string>;
 
 const SCALE_NAMES = {

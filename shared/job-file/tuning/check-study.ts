@@ -1,5 +1,5 @@
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
-import type { Study } from '#shared/domain/study.ts';
+import type { Study, StudyAlgorithm } from '#shared/domain/study.ts';
 import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
@@ -9,7 +9,12 @@ import { checkMetrics } from '#shared/job-file/tuning/check-metrics.ts';
 import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
 import { checkRecordSizes } from '#shared/job-file/tuning/check-record-sizes.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
-import { ALGORITHMS, MEASUREMENTS, resolveAlias } from '#shared/job-file/tuning/study-enums.ts';
+import {
+  ALGORITHMS,
+  MEASUREMENTS,
+  POPULATION_BASED_TRAINING,
+  resolveAlias,
+} from '#shared/job-file/tuning/study-enums.ts';
 import { warnOfNoEffect } from '#shared/job-file/tuning/warn-of-no-effect.ts';
 import { PARALLEL_TRIALS_MAX, TRIALS_MAX } from '#shared/tuning/trial.ts';
 
@@ -27,10 +32,7 @@ export function checkStudy({ study, dialect }: JobDraft, findings: Findings): St
   const problemCount = findings.problems.length;
   const metrics = checkMetrics(study, dialect, findings);
   const parameters = checkParameters(study, dialect, findings);
-  const algorithm =
-    study.algorithm === undefined
-      ? 'BAYESIAN'
-      : resolveAlias(study.algorithm, { aliases: ALGORITHMS, code: 'UNKNOWN_ALGORITHM' }, findings);
+  const algorithm = checkAlgorithm(study, findings);
   const trials = checkTrials(study, dialect, findings);
   const measurement =
     study.measurement === undefined
@@ -53,6 +55,18 @@ export function checkStudy({ study, dialect }: JobDraft, findings: Findings): St
   }
   const given = { metrics, parameters, algorithm, measurement, ...trials, ...choices };
   return { ...given, ...warnOfNoEffect(study, given, findings) };
+}
+
+function checkAlgorithm({ algorithm }: StudyDraft, findings: Findings): StudyAlgorithm | null {
+  if (algorithm === undefined) {
+    return 'BAYESIAN';
+  }
+  if (algorithm.value === POPULATION_BASED_TRAINING) {
+    const message = `${algorithm.path} asks for population based training: Bayesian optimization runs in its place, and each trial trains from scratch.`;
+    const remedy = 'Remove it, or choose grid or random search; let each trial train as long as the model needs.';
+    findings.warnings.push({ code: 'REPLACED_ALGORITHM', message, remedy, ...locationOf(algorithm) });
+  }
+  return resolveAlias(algorithm, { aliases: ALGORITHMS, code: 'UNKNOWN_ALGORITHM' }, findings);
 }
 
 type Trials = Pick<Study, 'trialsMax' | 'parallelTrialsMax' | 'failedTrialsMax'>;

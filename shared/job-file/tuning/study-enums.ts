@@ -6,12 +6,15 @@ import { didYouMean } from '#shared/text/nearest-name.ts';
 /** Enum values of the APIs, mapped to Dropforge's. */
 export type EnumAliases<T> = Readonly<Record<string, T>>;
 
+/** Of AI Platform; accepted with a warning that Bayesian optimization runs in its place. */
+export const POPULATION_BASED_TRAINING = 'POPULATION_BASED_TRAINING';
+
 /** The enums of AI Platform's HyperparameterSpec and Vertex AI's StudySpec, a few of which have different names. */
 export const ALGORITHMS = {
   ALGORITHM_UNSPECIFIED: 'BAYESIAN',
   GRID_SEARCH: 'GRID',
   RANDOM_SEARCH: 'RANDOM',
-  POPULATION_BASED_TRAINING: 'POPULATION_BASED',
+  [POPULATION_BASED_TRAINING]: 'BAYESIAN',
 } as const;
 
 /** Both APIs maximize by default. */

@@ -79,8 +79,7 @@ export const TUNE_FIELDS = {
     synonyms: ['maxParallelTrials', 'parallelTrialCount'],
   },
   algorithm: {
-    description:
-      'How the values of the next trial are chosen; with `population`, trials go on from the outputs of others (population based training).',
+    description: 'How the values of the next trial are chosen; `population` runs as `bayesian`, with a warning.',
     type: oneOf(ALGORITHMS).type,
     schema: { ...oneOf(ALGORITHMS).schema, default: 'bayesian' },
     omitted: '`bayesian`',

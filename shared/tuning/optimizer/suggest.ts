@@ -20,7 +20,7 @@ export type SuggestRequest = {
   readonly goal: Metric['goal'];
   /** Of a study with several objectives, the goals of the others in its order. */
   readonly furtherGoals?: readonly Metric['goal'][];
-  readonly algorithm: Exclude<StudyAlgorithm, 'POPULATION_BASED'>;
+  readonly algorithm: StudyAlgorithm;
   /** Trials of earlier tunings come first; those with values that this space does not have are ignored. */
   readonly finished: readonly FinishedTrial[];
   readonly pending: readonly Values[];

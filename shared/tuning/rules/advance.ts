@@ -3,7 +3,7 @@ import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { finishTuning } from '#shared/tuning/rules/close.ts';
 import { type Changes, type Moment, move, type Searching } from '#shared/tuning/rules/rule.ts';
 import { stopCheckTimes, stopReasonOf, trialsLeft } from '#shared/tuning/rules/stop-conditions.ts';
-import { type Lineage, type Trial, trialJobIdOf, type Values } from '#shared/tuning/trial.ts';
+import { type Trial, trialJobIdOf, type Values } from '#shared/tuning/trial.ts';
 import type { RunningTrial, StopReason } from '#shared/tuning/tuning.ts';
 import type { TuningEffect, TuningTransition } from '#shared/tuning/tuning-effect.ts';
 
@@ -12,7 +12,6 @@ export type NewTrial = {
   readonly ordinal: number;
   readonly values: Values;
   readonly repeats: number | null;
-  readonly lineage?: Lineage | undefined;
   readonly lostBefore: number;
 };
 
@@ -57,10 +56,10 @@ function endSearch(tuning: Searching, stopReason: StopReason, { at, changes }: C
 
 function startAndAsk(tuning: Searching, starts: readonly NewTrial[], { at, changes }: Context): Advanced {
   const { tuningId } = tuning;
-  const trials = starts.map(({ ordinal, values, repeats, lineage }): Trial => {
+  const trials = starts.map(({ ordinal, values, repeats }): Trial => {
     const jobId = trialJobIdOf(tuningId, ordinal);
     const open = { startedAt: null, endedAt: null, costUsd: null, outcome: null };
-    return { tuningId, ordinal, jobId, values, chosenAt: at, repeats, ...(lineage && { lineage }), ...open };
+    return { tuningId, ordinal, jobId, values, chosenAt: at, repeats, ...open };
   });
   const running = starts.map(
     ({ ordinal, lostBefore }): RunningTrial => ({

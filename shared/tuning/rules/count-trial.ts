@@ -55,10 +55,9 @@ export function countTrial<T extends TuningCommon>(
 function trialOf(
   { tuningId }: TuningCommon,
   { ordinal, jobId }: RunningTrial,
-  { values, chosenAt, repeats, lineage, outcome, startedAt, endedAt, costUsd }: TuningEventOf<'TRIAL_CLOSED'>,
+  { values, chosenAt, repeats, outcome, startedAt, endedAt, costUsd }: TuningEventOf<'TRIAL_CLOSED'>,
 ): Trial {
-  const known = { tuningId, ordinal, jobId, values, chosenAt, repeats, ...(lineage && { lineage }) };
-  return { ...known, startedAt, endedAt, costUsd, outcome };
+  return { tuningId, ordinal, jobId, values, chosenAt, repeats, startedAt, endedAt, costUsd, outcome };
 }
 
 function countOutcome(counts: TuningCounts, outcome: TrialOutcome): TuningCounts {

@@ -20,7 +20,7 @@ import type { TuningEventOf } from '#shared/tuning/tuning-event.ts';
  */
 export function onValuesChosen(
   tuning: Searching,
-  { at, from, values, lineages = [] }: TuningEventOf<'VALUES_CHOSEN'>,
+  { at, from, values }: TuningEventOf<'VALUES_CHOSEN'>,
   timeouts: Timeouts,
 ): TuningTransition {
   const { asked } = tuning;
@@ -34,10 +34,7 @@ export function onValuesChosen(
     suggestFailuresInRow: 0,
     isExhausted: chosen.length < asked.count,
   };
-  const starts = chosen.map((each, index) => {
-    const lineage = lineages[index];
-    return { ordinal: from + index, values: each, repeats: null, lineage, lostBefore: 0 };
-  });
+  const starts = chosen.map((each, index) => ({ ordinal: from + index, values: each, repeats: null, lostBefore: 0 }));
   return advance(answered, { from: tuning, at, timeouts, starts, ...NO_CHANGES });
 }
 
@@ -80,12 +77,12 @@ function failureAfter({ outcome }: TuningEventOf<'TRIAL_CLOSED'>, { counted, end
 
 /** A trial that was lost says nothing about its values: they are tried again, unless a user or the tuning ended it. */
 function repeatOf(event: TuningEventOf<'TRIAL_CLOSED'>, { counted, ended }: Counted<Searching>): NewTrial | null {
-  const { outcome, values, lineage, ordinal } = event;
+  const { outcome, values, ordinal } = event;
   const lostBefore = ended.lostBefore + 1;
   const isRepeated =
     outcome.kind === 'LOST' && classOf(outcome.cause) !== 'cancel' && lostBefore < LOST_TRIALS_IN_ROW_MAX;
   return isRepeated && !ended.isStopping
-    ? { ordinal: counted.lastOrdinal + 1, values, repeats: ordinal, lineage, lostBefore }
+    ? { ordinal: counted.lastOrdinal + 1, values, repeats: ordinal, lostBefore }
     : null;
 }
 

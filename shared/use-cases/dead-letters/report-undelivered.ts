@@ -21,7 +21,7 @@ export async function reportUndelivered(
   if (trial === undefined) {
     return;
   }
-  const { jobId, values, chosenAt, repeats, lineage } = trial;
+  const { jobId, values, chosenAt, repeats } = trial;
   const job = (await ports.jobs.read(jobId))?.job;
   if (job !== undefined && job.status !== 'CLOSED') {
     return;
@@ -42,7 +42,6 @@ export async function reportUndelivered(
     values,
     chosenAt,
     repeats,
-    lineage,
     outcome: { kind: 'LOST', cause: causeOf('INTERNAL_ERROR', message, evidence) },
     startedAt: job?.firstRanAt ?? null,
     endedAt: now,

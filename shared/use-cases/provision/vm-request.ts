@@ -162,11 +162,8 @@ function cachedEnvironmentsFor({ serviceAccount }: JobSpec, settings: VmSettings
   return cachedEnvironments === undefined ? {} : { cachedEnvironments };
 }
 
-function trialOf({ ordinal, metricIds, population }: TrialRef): Pick<VmConfig, 'trial' | 'population'> {
-  return {
-    trial: { trialId: String(ordinal), metricIds: [...metricIds] },
-    ...(population !== undefined && { population: { ...population, startsFrom: population.startsFrom ?? '' } }),
-  };
+function trialOf({ ordinal, metricIds }: TrialRef): Pick<VmConfig, 'trial'> {
+  return { trial: { trialId: String(ordinal), metricIds: [...metricIds] } };
 }
 
 function healthOf({ health }: JobSpec): NonNullable<VmConfig['health']> {

@@ -1,7 +1,7 @@
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
 import { isMultiObjective, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import type { TrialView } from '#shared/protocol/report.ts';
-import type { Lineage, Measurement, Trial } from '#shared/tuning/trial.ts';
+import type { Measurement, Trial } from '#shared/tuning/trial.ts';
 import { objectivesOf } from '#shared/tuning/trial-outcome.ts';
 import type { RunningTrial } from '#shared/tuning/tuning.ts';
 import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
@@ -39,12 +39,7 @@ export function viewTrial(trial: Trial, facts: TrialFacts): TrialView {
     costUsd: outcome === null && facts.job ? priceOfJob(facts.job, facts.now).totalUsd : trial.costUsd,
     reason: reasonOf(trial),
     repeats: trial.repeats === null ? null : String(trial.repeats),
-    ...(trial.lineage !== undefined && viewLineage(trial.lineage)),
   };
-}
-
-function viewLineage({ parent, generation, member }: Lineage): Pick<TrialView, 'parent' | 'generation' | 'member'> {
-  return { parent: parent === null ? null : String(parent), generation, member };
 }
 
 function namedOf(values: readonly (number | null)[], study: Study): TrialView['objectives'] {

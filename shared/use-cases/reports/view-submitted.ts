@@ -125,10 +125,7 @@ async function readRecommended(
   { status, tuningId, study, counts, best, lastOrdinal }: Tuning,
   now: TimestampMs,
 ): Promise<TuningView['recommended']> {
-  // The result of a member of a population is due to earlier generations too, which the model of values does
-  // not know: it would recommend the first generation of the values of the last.
-  const hasModel = !isMultiObjective(study) && study.algorithm !== 'POPULATION_BASED';
-  if (status !== 'CLOSED' || !hasModel || counts.succeeded < 2 || lastOrdinal > RECOMMENDED_OF_MAX) {
+  if (status !== 'CLOSED' || isMultiObjective(study) || counts.succeeded < 2 || lastOrdinal > RECOMMENDED_OF_MAX) {
     return null;
   }
   const trials = (await listAllTrials(tunings, tuningId)).filter((trial) => finishedOf(trial) !== undefined);

@@ -51,7 +51,6 @@ export async function reportTrial(
     values: trial.values,
     chosenAt: trial.chosenAt,
     repeats: trial.repeats,
-    lineage: trial.lineage,
     outcome,
     startedAt: job.firstRanAt,
     endedAt: job.endedAt,

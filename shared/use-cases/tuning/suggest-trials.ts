@@ -1,10 +1,8 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { objectiveMetricsOf, type StudyAlgorithm } from '#shared/domain/study.ts';
-import { type SuggestRequest, suggest } from '#shared/tuning/optimizer/suggest.ts';
-import { chooseGeneration } from '#shared/tuning/population/choose-generation.ts';
+import { suggest } from '#shared/tuning/optimizer/suggest.ts';
 import type { Trial, Values } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
-import type { TuningEventOf } from '#shared/tuning/tuning-event.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
 import { finishedOf, listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
 
@@ -24,43 +22,18 @@ export async function suggestTrials(
   if (tuning?.status !== 'SEARCHING' || tuning.asked?.from !== from) {
     return;
   }
-  const chosen = await choose(ports, tuning, tuning.asked);
+  const values = await chooseValues(ports, tuning, tuning.asked);
   const eventId = `chosen-${from}`;
   const { count: askedCount } = tuning.asked;
-  await handleTuningEvent(ports, { type: 'VALUES_CHOSEN', eventId, tuningId, at: now, from, askedCount, ...chosen });
+  await handleTuningEvent(ports, { type: 'VALUES_CHOSEN', eventId, tuningId, at: now, from, askedCount, values });
 }
-
-type Chosen = Pick<TuningEventOf<'VALUES_CHOSEN'>, 'values' | 'lineages'>;
-
-async function choose(
-  ports: TuningEventPorts,
-  tuning: TuningIn<'SEARCHING'>,
-  asked: { readonly from: number; readonly count: number },
-): Promise<Chosen> {
-  const { algorithm } = tuning.study;
-  return algorithm === 'POPULATION_BASED'
-    ? chooseMembers(ports, tuning, asked)
-    : { values: await chooseValues(ports, tuning, { ...asked, algorithm }) };
-}
-
-async function chooseMembers(
-  { tunings }: TuningEventPorts,
-  { tuningId, study }: TuningIn<'SEARCHING'>,
-  { from, count }: { readonly from: number; readonly count: number },
-): Promise<Chosen> {
-  const trials = await listAllTrials(tunings, tuningId);
-  const chosen = chooseGeneration({ study, trials, from, seed: tuningId }, count);
-  return { values: chosen.map(({ values }) => values), lineages: chosen.map(({ lineage }) => lineage) };
-}
-
-type Asked = Pick<SuggestRequest, 'algorithm'> & { readonly from: number; readonly count: number };
 
 async function chooseValues(
   { tunings }: TuningEventPorts,
   { tuningId, study, resumes }: TuningIn<'SEARCHING'>,
-  { from, count, algorithm }: Asked,
+  { from, count }: { readonly from: number; readonly count: number },
 ): Promise<readonly Values[]> {
-  const { parameters } = study;
+  const { parameters, algorithm } = study;
   const earlier: Trial[] = [];
   for (const id of [...resumes].reverse()) {
     earlier.push(...(await listAllTrials(tunings, id)));

@@ -51,45 +51,6 @@ export function exampleFront(jobId: string, start: number): FixtureJob {
   return tuningJob(jobId, start, { tuning: { ...tuning, optimal }, trials });
 }
 
-/** Four members of a population in their fifth generation; the worst of each goes on from one of the best. */
-export function examplePopulation(jobId: string, start: number): FixtureJob {
-  const trials: TrialView[] = [];
-  for (let generation = 1; generation <= 5; generation += 1) {
-    for (let member = 1; member <= 4; member += 1) {
-      const index = trials.length;
-      const isCopy = generation > 1 && (member + generation) % 4 === 0;
-      const source = isCopy ? (member % 4) + 1 : member;
-      const parent = generation === 1 ? null : (generation - 2) * 4 + source;
-      const from = parent === null ? null : (trials[parent - 1] ?? null);
-      const rate = from === null ? 10 ** (-4 + 3 * spread(index)) : Number(from.parameters.learning_rate);
-      const learningRate = isCopy ? rate * 0.8 : rate;
-      const objective = 0.6 + 0.07 * generation - 0.05 * Math.abs(Math.log10(learningRate) + 2.5) * spread(index + 5);
-      const isRunning = generation === 5 && member > 2;
-      const common = { ...ranAt(index, start), jobId: `${jobId}_trial_${index + 1}` };
-      trials.push(
-        trialOf(String(index + 1), {
-          ...common,
-          ...(isRunning && { state: 'ACTIVE', endTime: null }),
-          ...{ parameters: { learning_rate: learningRate }, objective, generation, member },
-          parent: parent === null ? null : String(parent),
-        }),
-      );
-    }
-  }
-  const counts = { succeeded: 18, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0, running: 2 };
-  const ended = trials.filter(({ state }) => state === 'SUCCEEDED');
-  const best = ended.toSorted((a, b) => (b.objective ?? 0) - (a.objective ?? 0))[0] ?? null;
-  const tuning = {
-    algorithm: 'POPULATION_BASED',
-    earlyStopping: null,
-    best,
-    counts,
-    endedTrialCount: 18,
-    trialsMax: 32,
-  };
-  return tuningJob(jobId, start, { tuning: tuningOf({ ...tuning, parallelTrialsMax: 4 }), trials });
-}
-
 type TuningFacts = { readonly tuning: TuningView; readonly trials: readonly TrialView[] };
 
 function tuningJob(jobId: string, start: number, { tuning, trials }: TuningFacts): FixtureJob {

@@ -33,25 +33,6 @@ function metric(more: Partial<MetricDraft>) {
   return { metrics: [{ ...metricDraft('accuracy'), ...more }] };
 }
 
-describe('a population', () => {
-  const algorithm = located('POPULATION_BASED_TRAINING', 'algorithm');
-
-  it('has no early stopping, no best measurement, and no trials of another tuning', () => {
-    const earlyStopping = stoppingBy(located('AUTOMATIC', 'stopping'));
-    const measurement = located('BEST_MEASUREMENT', 'measurement');
-    const { study, codes } = check({ algorithm, earlyStopping, measurement, resumeJobId: located('a', 'resume') });
-    expect(study).toMatchObject({ algorithm: 'POPULATION_BASED', earlyStopping: null, measurement: 'LAST' });
-    expect(codes).toEqual(['resume', 'stopping', 'measurement'].map((path) => `FIELD_WITHOUT_EFFECT ${path}`));
-  });
-
-  it('of one member, or without a second generation, is warned about', () => {
-    expect(check({ algorithm, parallelTrials: located(1, 'parallel') }).codes).toEqual(['POPULATION_OF_ONE parallel']);
-    expect(check({ algorithm, maxTrials: located(4, 'max') }).codes).toEqual([
-      'POPULATION_WITHOUT_GENERATIONS algorithm',
-    ]);
-  });
-});
-
 describe('checkStudy', () => {
   it('returns null without a study', () => {
     expect(checkStudy(EMPTY_DRAFT, createFindings())).toBeNull();
@@ -64,9 +45,14 @@ describe('checkStudy', () => {
   it.each([
     ['ALGORITHM_UNSPECIFIED', 'BAYESIAN'],
     ['RANDOM_SEARCH', 'RANDOM'],
-    ['POPULATION_BASED_TRAINING', 'POPULATION_BASED'],
   ])('maps the algorithm %s to %s', (word, algorithm) => {
     expect(check({ algorithm: located(word, 'algorithm') }).study?.algorithm).toBe(algorithm);
+  });
+
+  it('accepts population based training, and warns that Bayesian optimization runs in its place', () => {
+    const { study, codes } = check({ algorithm: located('POPULATION_BASED_TRAINING', 'algorithm') });
+    expect(study?.algorithm).toBe('BAYESIAN');
+    expect(codes).toEqual(['REPLACED_ALGORITHM algorithm']);
   });
 
   it.each([

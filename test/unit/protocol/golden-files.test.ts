@@ -99,7 +99,6 @@ const OPTIONAL_FIELDS = [
   'transfer',
   // Only trials of a tuning have them.
   'trial',
-  'population',
   'measurements',
   'isEarlyStop',
   // Only after a user has asked for one.
@@ -196,8 +195,7 @@ function goldenJob(): JobIn<'PREPARING'> {
     secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: '3' } },
   };
   const packages = [{ uri: packageUri, generation: '1763700000000001', crc32c: 'yZRlqg==', sizeBytes: 61_234 }];
-  const population = { generation: 3, startsFrom: 'gs://dropforge-local-jobs/digits/2' };
-  const trial = { tuningId: 'digits', ordinal: 7, metricIds: ['accuracy', 'loss'], population };
+  const trial = { tuningId: 'digits', ordinal: 7, metricIds: ['accuracy', 'loss'] };
   const placed = jobAfter(
     { ...job, jobId, spec, packages, trial },
     ['PLACEMENT_CHOSEN', 1_000],

@@ -23,6 +23,16 @@ describe('a stored tuning', () => {
     }
   });
 
+  it('of a version that trained populations is one of Bayesian optimization, without their fields', () => {
+    const { study } = searchingTuning();
+    const stored = JSON.stringify(
+      searchingTuning({ study: { ...study, algorithm: 'POPULATION_BASED' as 'BAYESIAN' } }),
+    );
+    expect(parseStoredTuning(stored)).toEqual(searchingTuning({ study: { ...study, algorithm: 'BAYESIAN' } }));
+    const trial = { ...runningTrial(3), lineage: { member: 2, generation: 3, parent: 1 } };
+    expect(parseStoredTrial(JSON.stringify(trial))).toEqual(runningTrial(3));
+  });
+
   it('has a cause that is unknown here as an internal error, with its message', () => {
     const tuning = closedTuning();
     const cause = { ...tuning.verdict.cause, code: 'ADDED_LATER', message: 'It ended.', evidence: [] };

@@ -140,13 +140,6 @@ describe('the view of a trial', () => {
     expect(viewOf(runningTrial(1), { study: STUDY, last: broken, now: NOW }).objective).toBeNull();
   });
 
-  it('names the parent, the generation and the member of a trial of a population', () => {
-    const lineage = { member: 2, generation: 3, parent: 7 };
-    const trial = viewOf({ ...succeededTrial(12, 0.9), lineage }, { study: STUDY, now: NOW });
-    expect(trial).toMatchObject({ parent: '7', generation: 3, member: 2 });
-    expect(viewOf(succeededTrial(12, 0.9), { study: STUDY, now: NOW })).not.toHaveProperty('member');
-  });
-
   it('says in one sentence why a trial has no objective', () => {
     const cause = causeOf('PROGRAM_FAILED', 'The program ended with exit code 1.');
     const facts = { study: STUDY, now: NOW };

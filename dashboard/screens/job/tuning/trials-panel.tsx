@@ -5,7 +5,6 @@ import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfComparison, addressOfJob } from '#dashboard/navigation/route.ts';
 import { FrontChart } from '#dashboard/screens/job/tuning/front-chart.tsx';
-import { PopulationTable } from '#dashboard/screens/job/tuning/population-table.tsx';
 import { sortTrials, type TrialOrder } from '#dashboard/screens/job/tuning/sort-trials.ts';
 import { useTrials } from '#dashboard/screens/job/tuning/use-trials.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
@@ -37,7 +36,6 @@ export function TrialsPanel({ job, tuning }: Props) {
     <>
       <TuningSummary tuning={tuning} />
       <FrontChart {...{ tuning, trials: all }} />
-      <PopulationTable trials={all} isBest={(trial) => rankOf(trial) !== null} />
       <section class="card table-scroll" aria-label="Trials">
         <header class="section-header">
           <h2>Trials</h2>

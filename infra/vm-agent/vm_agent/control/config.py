@@ -32,7 +32,6 @@ OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {
     ('gpuCount',): 0,
     ('cachedEnvironments',): None,
     ('trial',): None,
-    ('population',): None,
     ('health',): {},
     ('limits', 'keepOnFailureSeconds'): 0,
     ('limits', 'diskSetting'): 'bootDiskSizeGb',
@@ -117,8 +116,6 @@ class Config:
     """None if the deployment has none or the job does not use it: packages are installed at every start."""
     trial: Optional[Trial] = None
     """None for a job that is not a trial."""
-    starts_from: str = ''
-    """The job directory of another trial, with whose files this one starts; empty for none."""
     health: Policy = Policy({})
 
 
@@ -154,7 +151,6 @@ def read_config(body: Any) -> Config:
         intervals=_read_intervals(_field(body, 'intervals', dict)),
         environment_cache=_read_cache(body.get('cachedEnvironments'), _field(program, 'environmentCache', bool)),
         trial=_read_trial(body.get('trial')),
-        starts_from='' if body.get('population') is None else _field(body['population'], 'startsFrom', str),
         health=read_policy(body.get('health')),
     )
 
@@ -200,7 +196,7 @@ def _with_default(body: Mapping[str, Any], path: Tuple[str, ...], default: Any) 
 
 
 def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSpec:
-    trial, population = _read_trial(body.get('trial')), body.get('population')
+    trial = _read_trial(body.get('trial'))
     return ReplicaSpec(
         project_id=_field(body, 'projectId', str),
         job_id=_field(body, 'jobId', str),
@@ -216,7 +212,6 @@ def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSp
         training_input=_field(body, 'trainingInput', dict),
         cluster_spec=_read_cluster_spec(body),
         trial_id=None if trial is None else trial.trial_id,
-        generation=None if population is None else _field(population, 'generation', int),
     )
 
 

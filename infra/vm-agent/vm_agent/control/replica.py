@@ -18,7 +18,7 @@ from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
 from vm_agent.program.usage import measure_tree
 from vm_agent.storage.client import StorageRejected
-from vm_agent.storage.job_directory import Fenced, JobDirectory
+from vm_agent.storage.job_directory import Fenced
 from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.restore import Restore
 from vm_agent.storage.staging import STAGING_FOLDER
@@ -157,8 +157,6 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     try:
         bytes_max = _measure_space(replica)
         restored = Restore(replica.directory, replica.output, bytes_max, replica.retry_policy, replica.log).run(claimed)
-        if not restored:
-            _restore_from_trial(replica, bytes_max)
     except StorageRejected as error:
         replica.supervisor.check()
         message = f'The job directory {replica.config.spec.job_dir} cannot be read.'
@@ -167,23 +165,6 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     state = replace(state, is_restored=True)
     replica.write_state(state)
     return state
-
-
-def _restore_from_trial(replica: Replica, bytes_max: int) -> None:
-    """
-    Copies the saved files of the trial that this one goes on from, in a population. That trial has ended: its directory
-    is only read. To the output sync they are new files, so that they are saved as this trial's own.
-    """
-    source = replica.config.starts_from
-    if not source:
-        return
-    directory, policy = JobDirectory(replica.storage, source, replica.directory.author), replica.retry_policy
-    manifest = directory.read_manifest(policy)
-    if manifest.files:
-        replica.log(f'This trial goes on from the outputs of another one, {source}.', 'INFO')
-        Restore(directory, replica.output, bytes_max, policy, replica.log).run(manifest)
-    else:
-        replica.log(f'{source}, from which this trial goes on, has no saved files: it starts from scratch.', 'WARNING')
 
 
 def _measure_space(replica: Replica) -> int:

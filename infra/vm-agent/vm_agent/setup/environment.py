@@ -43,8 +43,6 @@ class ReplicaSpec:
     """`cluster` and `job` of CLUSTER_SPEC as on Vertex AI; None on AI Platform."""
     trial_id: Optional[str] = None
     """Of a tuning, from '1'; None for a job that is not a trial."""
-    generation: Optional[int] = None
-    """Of a trial of population based training, from 1."""
 
     @property
     def name(self) -> str:
@@ -133,7 +131,6 @@ def _service_environment(spec: ReplicaSpec, paths: ProgramPaths) -> Dict[str, st
         'DROPFORGE_OUTPUT_DIR': str(paths.output),
         'DROPFORGE_METRICS_FILE': str(paths.metrics_file),
         'DROPFORGE_ATTEMPT': str(spec.attempt),
-        **({} if spec.generation is None else {'DROPFORGE_GENERATION': str(spec.generation)}),
     }
 
 

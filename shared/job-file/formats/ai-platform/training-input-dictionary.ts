@@ -84,7 +84,6 @@ const ALGORITHMS = {
   BAYESIAN: null,
   GRID: 'GRID_SEARCH',
   RANDOM: 'RANDOM_SEARCH',
-  POPULATION_BASED: 'POPULATION_BASED_TRAINING',
 } as const satisfies Record<StudyAlgorithm, string | null>;
 
 /** AI Platform supports one metric, early stopping without a rule, and no conditional parameters. */

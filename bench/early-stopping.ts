@@ -176,7 +176,7 @@ type Grid = readonly number[] | readonly Grid[];
 const gridSchema: z.ZodType<Grid> = z.lazy(() => z.union([z.array(z.number()), z.array(gridSchema)]));
 
 function readTable(name: string, key: string): Table {
-  const text = readFileSync(join(import.meta.dirname, 'tuning', 'data', `${name}.json`), 'utf8');
+  const text = readFileSync(join(import.meta.dirname, 'fixtures', `${name}.json`), 'utf8');
   const grid = gridSchema.parse(z.record(z.string(), z.unknown()).parse(JSON.parse(text))[key]);
   return { name, curves: curvesOf(grid), sizes: sizesOf(grid) };
 }

@@ -32,7 +32,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   metrics: benchMetricsOverhead,
   'metrics-reading': benchMetricsReading,
   transfers: () => benchTransfers(process.env),
-  tuning: () => benchTuning(process.env),
+  tuning: benchTuning,
   'early-stopping': benchEarlyStopping,
   'tuning-pipeline': () => benchTuningPipeline(process.env),
 };

@@ -2,85 +2,59 @@ import { chooseBest } from '#shared/tuning/optimizer/choose-best.ts';
 import { createRandom } from '#shared/tuning/optimizer/random.ts';
 import { suggest } from '#shared/tuning/optimizer/suggest.ts';
 import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
-import type { Values } from '#shared/tuning/trial.ts';
-import type { Problem } from './problems/problem.ts';
-import type { RunOptions, Sampler } from './samplers.ts';
+import type { Problem } from './problem.ts';
 
-/** Numbers of trials after which the regret is taken. */
-export const MARKS = [20, 50, 100] as const;
+export type SearchOptions = {
+  readonly algorithm: 'BAYESIAN' | 'RANDOM';
+  readonly seed: number;
+  readonly trials: number;
+};
 
 /**
- * Regrets after a number of trials. 0 is the optimum; 1 is the median of random trials. Both are those of a trial's
- * truth, without noise.
+ * The regret of the trial that `chooseBest` recommends (the one with the best report if `algorithm` is RANDOM) after
+ * trials one at a time: 0 is the optimum, 1 the median of random trials, both without noise. The same seed has the same
+ * regret.
  */
-export type Regrets = {
-  readonly trials: number;
-  /** Of the trial that reported the best objective. */
-  readonly reported: number;
-  /** Of the trial that `chooseBest` recommends. */
-  readonly recommended: number;
-};
-
-export type SearchResult = {
-  readonly finished: readonly FinishedTrial[];
-  readonly regrets: readonly Regrets[];
-  readonly msPerSuggestion: number;
-};
-
-/** `parallel` trials are always pending; which of them ends next is drawn, equally for all samplers. */
-export async function runSearch(sampler: Sampler, options: RunOptions & { trials: number }): Promise<SearchResult> {
-  const { problem, seed, parallel, trials } = options;
-  const [order, noise] = [createRandom(`order-${seed}`), createRandom(`noise-${seed}`)];
+export function regretOf(problem: Problem, { algorithm, seed, trials }: SearchOptions): number {
+  const { parameters, optimum } = problem;
+  const noise = createRandom(`noise-${seed}`);
   const finished: FinishedTrial[] = [];
-  const pending: Values[] = [];
-  const regrets: Regrets[] = [];
-  let ms = 0;
-  while (finished.length < trials) {
-    while (pending.length < parallel && pending.length + finished.length < trials) {
-      const suggestion = await sampler.ask({ finished, pending });
-      pending.push(suggestion.values);
-      ms += suggestion.ms;
-    }
-    const [values = {}] = pending.splice(Math.floor(order() * pending.length), 1);
-    const objective = problem.report(values, noise);
-    finished.push({ values, objective });
-    await sampler.tell(values, objective);
-    if ((MARKS as readonly number[]).includes(finished.length)) {
-      regrets.push({ trials: finished.length, ...regretsOf(problem, finished) });
-    }
+  for (let ordinal = 0; ordinal < trials; ordinal += 1) {
+    const request = { parameters, algorithm, finished, pending: [], ordinal, goal: 'MINIMIZE' } as const;
+    const [values = {}] = suggest({ ...request, seed: `bench-${seed}` }, 1);
+    finished.push({ values, objective: problem.report(values, noise) });
   }
-  return { finished, regrets, msPerSuggestion: ms / trials };
+  const best = chooseBest({ parameters, goal: 'MINIMIZE', finished });
+  const index = algorithm === 'BAYESIAN' ? best?.recommended : best?.reported;
+  const truth = index === undefined ? null : problem.truth(finished[index]?.values ?? {});
+  return truth === null ? NO_OBJECTIVE_REGRET : Math.max(0, (truth - optimum) / (randomMedian(problem) - optimum));
 }
 
 const NO_OBJECTIVE_REGRET = 3;
-
-function regretsOf(problem: Problem, finished: readonly FinishedTrial[]) {
-  const best = chooseBest({ parameters: problem.parameters, goal: 'MINIMIZE', finished });
-  const regretOf = (position: number | undefined) => {
-    const truth = problem.truth(finished[position ?? -1]?.values ?? {});
-    const { optimum } = problem;
-    const isMissing = best === null || truth === null;
-    return isMissing ? NO_OBJECTIVE_REGRET : Math.max(0, (truth - optimum) / (randomMedian(problem) - optimum));
-  };
-  return { reported: regretOf(best?.reported), recommended: regretOf(best?.recommended) };
-}
-
-const MEDIANS = new Map<string, number>();
 const RANDOM_TRIALS = 2_000;
+const medians = new Map<string, number>();
 
 /** The median of random trials that do not fail. */
-function randomMedian(problem: Problem): number {
-  const known = MEDIANS.get(problem.name);
+function randomMedian({ name, parameters, truth }: Problem): number {
+  const known = medians.get(name);
   if (known !== undefined) {
     return known;
   }
-  const request = { parameters: problem.parameters, goal: 'MINIMIZE', algorithm: 'RANDOM', seed: 'median' } as const;
-  const trials = Array.from({ length: RANDOM_TRIALS }, (_, ordinal) => {
-    const [values = {}] = suggest({ ...request, finished: [], pending: [], ordinal }, 1);
-    return problem.truth(values);
-  });
-  const truths = trials.filter((truth) => truth !== null).sort((a, b) => a - b);
+  const request = {
+    parameters,
+    goal: 'MINIMIZE',
+    algorithm: 'RANDOM',
+    seed: 'median',
+    finished: [],
+    pending: [],
+  } as const;
+  const truths = Array.from({ length: RANDOM_TRIALS }, (_, ordinal) => {
+    const [values = {}] = suggest({ ...request, ordinal }, 1);
+    return truth(values);
+  })
+    .filter((one) => one !== null)
+    .sort((a, b) => a - b);
   const median = truths[Math.floor(truths.length / 2)] ?? 1;
-  MEDIANS.set(problem.name, median);
+  medians.set(name, median);
   return median;
 }

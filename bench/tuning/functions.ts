@@ -16,8 +16,6 @@ export function listFunctions(): Problem[] {
     define('noisy_branin', { ...BRANIN, truth: branin, noise: 5 }),
     define('plateau', { parameters: reals(4, [0, 1]), truth: plateau, optimum: 0 }),
     define('failing', { parameters: reals(4, [0, 1]), truth: failing, optimum: 0 }),
-    define('styblinski10', { parameters: reals(10, [-5, 5]), truth: styblinski, optimum: -391.6617 }),
-    define('sparse20', { parameters: reals(20, [0, 1]), truth: sparse, optimum: 0 }),
     define('noisy_hartmann6', { parameters: reals(6, [0, 1]), truth: hartmann6, optimum: -3.32237, noise: 0.25 }),
   ];
 }
@@ -127,15 +125,4 @@ function failing(values: Values): number | null {
   }
   const distance = sum(FAILING_CENTER.map((center, index) => (at(values, index) - center) ** 2));
   return distance + 0.1 * (1 - Math.cos(6 * (at(values, 3) - 0.45)));
-}
-
-function styblinski(values: Values): number {
-  return sum(vector(values).map((x) => (x ** 4 - 16 * x * x + 5 * x) / 2));
-}
-
-/** Three of twenty parameters matter. */
-function sparse(values: Values): number {
-  const [a, b, c] = [at(values, 3), at(values, 11), at(values, 17)];
-  const others = sum(vector(values).map((x) => 0.003 * (x - 0.37) ** 2));
-  return (a - 0.23) ** 2 + (b - 0.81) ** 2 + 2 * (c - 0.3 - 0.4 * a) ** 2 + others;
 }

@@ -1,0 +1,23 @@
+/** Mean regrets of the optimizer as `npm run bench -- tuning` prints them; replaced when the optimizer has improved. */
+export const RECORDED_REGRETS: Readonly<Record<string, number>> = {
+  branin: 8.4e-5,
+  camel: 3.37e-6,
+  hartmann3: 3.94e-6,
+  hartmann6: 0.0155,
+  ackley5: 0.192,
+  rosenbrock4: 0.000154,
+  levy5: 0.00475,
+  integers5: 0.000183,
+  noisy_hartmann3: 0.00951,
+  noisy_branin: 0.0368,
+  plateau: 0.0667,
+  failing: 0.000289,
+  noisy_hartmann6: 0.117,
+  mixed: 2.42e-5,
+  categories: 0.114,
+  conditional: 0.057,
+  lists: 5.43e-6,
+  nested: 1.54e-6,
+  same_name: 0.000416,
+  noisy_mixed: 0.0781,
+};

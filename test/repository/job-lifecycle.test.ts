@@ -1,30 +1,36 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { CAUSES } from '#shared/domain/cause.ts';
 import { RULES } from '#shared/domain/rules/transition.ts';
-import { exploreLifecycle } from './explore-lifecycle.ts';
-import { LIFECYCLE_CASES } from './lifecycle-cases.ts';
+import { RULES as TUNING_RULES } from '#shared/tuning/rules/transition.ts';
 import { renderJobLifecycle, WRITE_COMMAND } from './render-job-lifecycle.ts';
 
-it('is up to date with the rules', () => {
-  const page = readFileSync(new URL('../../docs/job-lifecycle.md', import.meta.url), 'utf8');
-  expect(page === renderJobLifecycle(), `docs/job-lifecycle.md is out of date: run \`${WRITE_COMMAND}\`.`).toBe(true);
+const readPage = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+
+function pairsOf(rules: Readonly<Record<string, object>>): readonly string[] {
+  return Object.entries(rules).flatMap(([status, byType]) => Object.keys(byType).map((type) => `${status} × ${type}`));
+}
+
+it('is up to date with the rules', async () => {
+  const isCurrent = readPage('job-lifecycle.md') === (await renderJobLifecycle());
+  expect(isCurrent, `docs/job-lifecycle.md is out of date: run \`${WRITE_COMMAND}\`.`).toBe(true);
 });
 
-it('contains every rule', () => {
-  const rules = Object.entries(RULES).flatMap(([status, byType]) =>
-    Object.keys(byType).map((type) => `${status} × ${type}`),
+it('has a row for every rule, with a sentence, and a remedy for every cause', () => {
+  const page = readPage('job-lifecycle.md');
+  const rows = [...page.matchAll(/^\| ([A-Z, ]+) \| ([`A-Z_, ]+) \| \S.*\. \|$/gm)];
+  const pairs = rows.flatMap(([, statuses = '', types = '']) =>
+    statuses.split(', ').flatMap((status) => types.split(', ').map((type) => `${status} × ${type.slice(1, -1)}`)),
   );
-  const documented = exploreLifecycle().decisions.map(
-    ({ from, lifecycleCase }) => `${/^\w+/.exec(from)?.[0]} × ${lifecycleCase.type}`,
-  );
-  expect([...new Set(documented)].sort()).toEqual(rules.sort());
+  expect(pairs.toSorted()).toEqual(pairsOf(RULES).toSorted());
+  const causes = [...page.matchAll(/`([A-Z_]+)`: \S/g)].map(([, code]) => code);
+  expect(causes.toSorted()).toEqual(Object.keys(CAUSES).toSorted());
 });
 
-it('has no case that never leads to a transition', () => {
-  const reached = new Set(
-    exploreLifecycle().decisions.map(({ lifecycleCase }) => `${lifecycleCase.type} ${lifecycleCase.when}`),
+it('has every rule of tunings in the diagram of docs/tuning.md', () => {
+  const [, diagram = ''] = /```mermaid\n(stateDiagram[^`]*)```/.exec(readPage('tuning.md')) ?? [];
+  const pairs = [...diagram.matchAll(/^ {2}([A-Z]+) --> [A-Z]+: (.+)$/gm)].flatMap(([, status = '', types = '']) =>
+    types.split('<br/>').map((type) => `${status} × ${type}`),
   );
-  expect(
-    LIFECYCLE_CASES.map(({ type, when }) => `${type} ${when}`).filter((condition) => !reached.has(condition)),
-  ).toEqual([]);
+  expect([...new Set(pairs)].toSorted()).toEqual(pairsOf(TUNING_RULES).toSorted());
 });

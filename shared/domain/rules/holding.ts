@@ -53,7 +53,7 @@ function isHoldable(job: PlacedJob, cause: Cause): boolean {
   return isOfProgram && replicasOf(job.spec).length > 1 && allReplicasCreated(job);
 }
 
-/** The other replicas are known to be alive, or one of them to be lost; or the time for that is over. */
+/** A held failure is decided: the other replicas are known to be alive, one of them is lost, or the time is over. */
 export function onHeldFailureResolved(
   job: PlacedJob,
   { at, attempt, exit, replica }: EventOf<'HELD_FAILURE_RESOLVED'>,

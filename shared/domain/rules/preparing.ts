@@ -100,7 +100,7 @@ function fallBackToNextZone(
 }
 
 /**
- * Compute Engine starts the VM when it has capacity. The job is re-checked until then, and on the VM's first heartbeat.
+ * Compute Engine starts the VM when it has capacity: the job is re-checked until then, and on the VM's first heartbeat.
  * Of a cluster, each VM starts on its own: once some have, the rest has `assemblyMs`.
  */
 export function onVmsPending(job: Preparing, event: EventOf<'VMS_PENDING'>, timeouts: Timeouts): Transition {
@@ -213,9 +213,9 @@ export function onReplicaStarted(job: Preparing, event: EventOf<'REPLICA_STARTED
 }
 
 /**
- * The master's exit decides. The failure of another replica ends the attempt too, unless it is held (see the rule for
- * RUNNING); its success changes nothing. A success before all VMs are confirmed is not accepted: agents wait for that,
- * so the program has run on a part of the cluster.
+ * The master's exit decides; a success before all VMs are confirmed is not accepted. Agents wait for that, so the
+ * program has run on a part of the cluster. The failure of another replica ends the attempt too, unless it is held (see
+ * the rule for RUNNING); its success changes nothing.
  */
 export function onReplicaExited(job: Preparing, event: EventOf<'REPLICA_EXITED'>, timeouts: Timeouts): Transition {
   const { at, exit, attempt, replica } = event;
@@ -229,6 +229,7 @@ export function onReplicaExited(job: Preparing, event: EventOf<'REPLICA_EXITED'>
   return endOrHold(job, event, { at, timeouts });
 }
 
+/** A VM was lost before the program ran: a new attempt, unless the job has run out of time or interruptions. */
 export function onInterrupted(
   job: Preparing,
   { at, attempt, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
@@ -237,13 +238,14 @@ export function onInterrupted(
   return attempt === job.attempt ? interruptUnlessFinished(job, cause, { at, timeouts }) : ignore(job);
 }
 
+/** The job is cancelled, and VMs that are still being created are deleted. */
 export function onCancelRequested(job: Preparing, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
   return cancelJob(job, event, timeouts);
 }
 
 /**
- * A provision message of this job is among the dead letters (see the rule for QUEUED). The placement is kept in the new
- * round, since VMs may have been created there.
+ * A provision message of this job is among the dead letters (see the rule for QUEUED): a new round keeps the placement,
+ * since VMs may have been created there.
  */
 export function onDeliveryExhausted(
   job: Preparing,

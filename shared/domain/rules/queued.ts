@@ -54,15 +54,16 @@ const STOCKOUT_OF_OTHER_JOBS = causeOf(
   "Every zone that offers the job's machines has just been out of capacity for another job.",
 );
 
+/** The job is cancelled before it has VMs. */
 export function onCancelRequested(job: Queued, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
   return cancelJob(job, event, timeouts);
 }
 
 /**
- * A provision message of this job is among the dead letters. One round has many copies of it, since the reconciler
- * republishes: that one copy ran out of deliveries, possibly for lack of instances, says little about the others. A new
- * round makes those stale. After DELIVERY_FAILURES_IN_ROW_MAX in a row the job fails with the evidence rather than wait
- * indefinitely.
+ * A provision message of this job is among the dead letters: after a backoff, a new round makes its copies stale. One
+ * round has many of them, since the reconciler republishes: that one copy ran out of deliveries, possibly for lack of
+ * instances, says little about the others. After DELIVERY_FAILURES_IN_ROW_MAX in a row the job fails with the evidence
+ * rather than wait indefinitely.
  */
 export function onDeliveryExhausted(job: Queued, event: EventOf<'DELIVERY_EXHAUSTED'>, timeouts: Timeouts): Transition {
   if (event.topic !== 'provision' || !isCurrentRound(job, event) || job.isBackingOff) {

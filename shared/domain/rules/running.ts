@@ -11,7 +11,7 @@ import { type Timeouts, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 
 type Running = JobIn<'RUNNING'>;
 
-/** The master's program has exited. Uploading its outputs may outlast maxRunningTime, so that they are not lost. */
+/** The master's program has exited: uploading its outputs may outlast maxRunningTime, so that they are not lost. */
 export function onReplicaUploading(job: Running, event: EventOf<'REPLICA_UPLOADING'>): Transition {
   if (event.attempt !== job.attempt || event.replica !== MASTER || job.uploadingAt !== null) {
     return ignore(job);
@@ -22,7 +22,7 @@ export function onReplicaUploading(job: Running, event: EventOf<'REPLICA_UPLOADI
 }
 
 /**
- * The master's exit decides. The failure of another replica ends the attempt too; its success changes nothing. In a
+ * The master's exit decides; the failure of another replica ends the attempt too, and its success changes nothing. In a
  * cluster, a failure is held until it is known whether another replica was interrupted.
  */
 export function onReplicaExited(job: Running, event: EventOf<'REPLICA_EXITED'>, timeouts: Timeouts): Transition {
@@ -33,6 +33,7 @@ export function onReplicaExited(job: Running, event: EventOf<'REPLICA_EXITED'>, 
   return isStopping(job) ? endStopped(job, event, { at, timeouts }) : endOrHold(job, event, { at, timeouts });
 }
 
+/** A VM was lost: a new attempt resumes from the last checkpoint; a job that is stopping early has what it has. */
 export function onInterrupted(
   job: Running,
   { at, attempt, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
@@ -44,6 +45,7 @@ export function onInterrupted(
   return isStopping(job) ? closeStopped(job, { at, timeouts }) : interruptUnlessFinished(job, cause, { at, timeouts });
 }
 
+/** The job is cancelled with its program running. */
 export function onCancelRequested(job: Running, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
   return cancelJob(job, event, timeouts);
 }
@@ -59,7 +61,7 @@ export function onProfileRequested(job: Running, event: EventOf<'PROFILE_REQUEST
   return move(job, { ...job, profile: { requestId, ordinal, replica, seconds, requestedAt: at } });
 }
 
-/** The agent stops the program when it is asked to, or at maxRunningTime. The control plane ends the job if it has not. */
+/** The agent stops the program when it is asked to, or at maxRunningTime; the control plane ends the job if it has not. */
 export function onDeadlinePassed(job: Running, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
   if (at < job.wakeAt) {
     return ignore(job);

@@ -16,7 +16,7 @@ export function isStopping(job: Running): job is StoppingJob {
 }
 
 /**
- * The next heartbeats are answered STOP. The program has PROGRAM_STOP_MS_MAX to end and UPLOAD_GRACE_MS to save its
+ * The next heartbeats are answered STOP: the program has PROGRAM_STOP_MS_MAX to end and UPLOAD_GRACE_MS to save its
  * outputs, unless maxRunningTime ends it sooner. A failure that is held no longer matters: the job succeeds with what
  * it has.
  */

@@ -75,7 +75,7 @@ async function readSentences(): Promise<ReadonlyMap<unknown, string>> {
   const files = readdirSync(RULES_FOLDER).map((name) => new URL(name, RULES_FOLDER));
   const found = files.map(async (file) => {
     const functions: Record<string, unknown> = await import(file.href);
-    const documented = readFileSync(file, 'utf8').matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\nexport function (\w+)/g);
+    const documented = readFileSync(file, 'utf8').matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport function (\w+)/g);
     return [...documented].map(([, comment = '', name = '']) => [functions[name], firstSentenceOf(comment)] as const);
   });
   return new Map((await Promise.all(found)).flat());

@@ -34,7 +34,7 @@ export type FunctionPorts = {
   readonly registry: ImageRegistry;
   readonly logs: LogStore;
   readonly page: PageAssets;
-  readonly changes?: ChangeFeed | undefined;
+  readonly changes: ChangeFeed;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeouts: Timeouts;

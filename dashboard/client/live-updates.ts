@@ -1,122 +1,151 @@
 import { createStore, type Store } from '#dashboard/store/store.ts';
+import type { Change, Changes } from '#shared/ports/change-feed.ts';
 
-/**
- * LIVE: changes arrive as events. POLLING: resources are requested periodically. RECONNECTING: the API is unreachable,
- * and is tried again with growing pauses. PAUSED: the tab is hidden.
- */
-export type LiveStatus = 'CONNECTING' | 'LIVE' | 'POLLING' | 'RECONNECTING' | 'PAUSED';
+/** RECONNECTING: the API is unreachable, and is tried again with growing pauses. PAUSED: the tab is hidden. */
+export type LiveStatus = 'CONNECTING' | 'LIVE' | 'RECONNECTING' | 'PAUSED';
 
-/** The ids of the jobs that may have changed; ALL after a reconnect, and when polling. */
-export type Changes = ReadonlySet<string> | 'ALL';
+/** What one poll found; ALL if anything may have changed. */
+export type LiveChanges = readonly Change[] | 'ALL';
+
+/** The jobs whose changes a listener follows; ALL for lists. */
+export type Watched = readonly string[] | 'ALL';
 
 export type LiveUpdates = {
   readonly status: Store<LiveStatus>;
-  subscribe(listener: (changes: Changes) => void): () => void;
+  /** Calls the listener after each poll. Of one watched job, the API is asked for its changes only. */
+  subscribe(watched: Watched, listener: (changes: LiveChanges) => void): () => void;
   /** Starts and follows the visibility of the tab. */
   start(): void;
 };
 
-const POLL_INTERVAL_MS = 5_000;
 /** Between two tries to reach the API. */
 const PAUSE_MS_MAX = 60_000;
 
 /** What the module needs of the browser. */
 export type LiveEnvironment = {
-  readonly openEvents: () => EventSource;
+  readonly poll: (query: { readonly marker: string | null; readonly jobId: string | null }) => Promise<Changes>;
   readonly isVisible: () => boolean;
   readonly onVisibilityChange: (listener: () => void) => void;
-  /** Requests in a row that failed. */
-  readonly failuresInRow: Store<number>;
   /** Calls back once after a time; returns the function that cancels it. */
   readonly after: (ms: number, callback: () => void) => () => void;
 };
 
-/**
- * Says which jobs changed: by server-sent events if the API has them, otherwise by polling, and only while the tab is
- * visible.
- */
+/** Asks the API what changed, as often as it says, and only while the tab is visible; one request at a time. */
 export function createLiveUpdates(environment: LiveEnvironment): LiveUpdates {
   const status = createStore<LiveStatus>('CONNECTING');
-  const listeners = new Set<(changes: Changes) => void>();
-  const publish = (changes: Changes) => {
-    for (const listener of [...listeners]) {
+  const listeners = new Map<(changes: LiveChanges) => void, Watched>();
+  const jobId = () => onlyJobOf([...listeners.values()]);
+  const publish = (changes: LiveChanges) => {
+    for (const listener of [...listeners.keys()]) {
       listener(changes);
     }
   };
-  let stop = () => {};
-  const follow = () => {
-    stop();
-    if (environment.isVisible()) {
-      stop = followChanges(environment, { status, publish });
-    } else {
-      stop = () => {};
-      status.set('PAUSED');
+  const poller = createPoller(environment, { status, jobId, publish });
+  const change = (work: () => void) => {
+    const before = jobId();
+    work();
+    if (jobId() !== before) {
+      poller.pollNow();
     }
   };
   return {
     status,
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+    subscribe(watched, listener) {
+      change(() => listeners.set(listener, watched));
+      return () => change(() => listeners.delete(listener));
     },
+    start: poller.start,
+  };
+}
+
+type Target = {
+  readonly status: Store<LiveStatus>;
+  /** The job whose changes alone are asked for. */
+  readonly jobId: () => string | null;
+  readonly publish: (changes: LiveChanges) => void;
+};
+
+function createPoller(environment: LiveEnvironment, { status, jobId, publish }: Target) {
+  const isNew = createNewness();
+  let marker: string | null = null;
+  let failures = 0;
+  let state: 'STOPPED' | 'WAITING' | 'POLLING' = 'STOPPED';
+  let cancel = () => {};
+
+  const waitThenPoll = (ms: number) => {
+    cancel();
+    state = 'WAITING';
+    cancel = environment.after(ms, () => void poll());
+  };
+
+  const proceed = (next: LiveStatus, ms: number) => {
+    state = 'STOPPED';
+    if (environment.isVisible()) {
+      status.set(next);
+      waitThenPoll(ms);
+    }
+  };
+
+  const poll = async () => {
+    state = 'POLLING';
+    const asked = jobId();
+    try {
+      const answer = await environment.poll({ marker, jobId: asked });
+      // Other requests may have failed meanwhile, too.
+      const isEverything = answer.isEverything || failures > 0;
+      [marker, failures] = [answer.marker, 0];
+      publish(isEverything ? 'ALL' : answer.changes.filter(isNew));
+      proceed('LIVE', jobId() === asked ? answer.pollAfterMs : 0);
+    } catch {
+      failures += 1;
+      proceed('RECONNECTING', Math.min(1_000 * 2 ** (failures - 1), PAUSE_MS_MAX));
+    }
+  };
+
+  const follow = () => {
+    if (!environment.isVisible()) {
+      cancel();
+      status.set('PAUSED');
+    } else if (state !== 'POLLING') {
+      cancel();
+      void poll();
+    }
+  };
+
+  return {
     start() {
       environment.onVisibilityChange(follow);
       follow();
     },
-  };
-}
-
-type Target = { readonly status: Store<LiveStatus>; readonly publish: (changes: Changes) => void };
-
-/** Connects, and reconnects or polls after a failure, until the returned function is called. */
-function followChanges(environment: LiveEnvironment, { status, publish }: Target): () => void {
-  let hasEvents = false;
-  let stop = () => {};
-
-  const poll = () => {
-    const failures = environment.failuresInRow.get();
-    status.set(failures > 0 ? 'RECONNECTING' : 'POLLING');
-    const pauseMs = Math.min(POLL_INTERVAL_MS * 2 ** failures, PAUSE_MS_MAX);
-    stop = environment.after(pauseMs, () => {
-      publish('ALL');
-      poll();
-    });
-  };
-
-  const connect = (triesBefore: number) => {
-    let tries = triesBefore;
-    const source = environment.openEvents();
-    stop = () => source.close();
-    source.addEventListener('open', () => {
-      hasEvents = true;
-      tries = 0;
-      status.set('LIVE');
-      // What changed before the connection was open has no event.
-      publish('ALL');
-    });
-    source.addEventListener('change', (event) => publish(readChanges(event.data)));
-    source.addEventListener('error', () => {
-      // An API without events answers 404, after which the source is closed; an unreachable API leaves it CONNECTING.
-      const isRejected = source.readyState === source.CLOSED;
-      source.close();
-      if (isRejected && !hasEvents) {
-        poll();
-        return;
+    pollNow() {
+      if (state === 'WAITING' && environment.isVisible()) {
+        waitThenPoll(0);
       }
-      status.set('RECONNECTING');
-      stop = environment.after(Math.min(1_000 * 2 ** tries, PAUSE_MS_MAX), () => connect(tries + 1));
-    });
+    },
   };
-
-  connect(0);
-  return () => stop();
 }
 
-function readChanges(data: unknown): Changes {
-  try {
-    const { jobIds, isEverything } = JSON.parse(String(data));
-    return isEverything === true ? 'ALL' : new Set<string>(jobIds);
-  } catch {
-    return 'ALL';
+/** The job that all listeners follow; null if they follow several, or none. */
+function onlyJobOf(watched: readonly Watched[]): string | null {
+  const [first, ...others] = new Set(watched.filter((one) => one !== 'ALL').flat());
+  return watched.includes('ALL') || first === undefined || others.length > 0 ? null : first;
+}
+
+/** Whether a change is given for the first time: answers overlap. */
+function createNewness(): (change: Change) => boolean {
+  const versions = new Map<string, string>();
+  return ({ jobId, kind, version }) => {
+    const key = `${kind} ${jobId}`;
+    const isNew = versions.get(key) !== version;
+    versions.set(key, version);
+    return isNew;
+  };
+}
+
+/** Whether one of the watched jobs may have changed; of lists, whether the record of any job has. */
+export function isConcerned(watched: Watched, changes: LiveChanges): boolean {
+  if (changes === 'ALL') {
+    return watched === 'ALL' || watched.length > 0;
   }
+  return changes.some(({ jobId, kind }) => (watched === 'ALL' ? kind === 'RECORD' : watched.includes(jobId)));
 }

@@ -1,13 +1,18 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { type Changes, createLiveUpdates, type LiveStatus } from '#dashboard/client/live-updates.ts';
-import { failuresInRow } from '#dashboard/client/request.ts';
+import { createLiveUpdates, type LiveChanges, type LiveStatus, type Watched } from '#dashboard/client/live-updates.ts';
+import { send } from '#dashboard/client/request.ts';
 import { useStore } from '#dashboard/store/use-store.ts';
 
 const live = createLiveUpdates({
-  openEvents: () => new EventSource('/v1/changes'),
+  async poll({ marker, jobId }) {
+    const query = new URLSearchParams({
+      ...(marker !== null && { since: marker }),
+      ...(jobId !== null && { job: jobId }),
+    });
+    return (await send(`/v1/changes?${query}`, { cache: 'no-store' })).json();
+  },
   isVisible: () => document.visibilityState === 'visible',
   onVisibilityChange: (listener) => document.addEventListener('visibilitychange', listener),
-  failuresInRow,
   after(ms, callback) {
     const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);
@@ -23,27 +28,13 @@ export function useLiveStatus(): LiveStatus {
   return useStore(live.status);
 }
 
-/** The jobs whose changes a component follows; ALL for lists. */
-export type Watched = readonly string[] | 'ALL';
-
-/** Calls `onChange` when one of the jobs may have changed: its state, its newest values, its log. */
-export function useLive(watched: Watched, onChange: () => void): void {
-  const latest = useRef(onChange);
-  latest.current = onChange;
+/** Follows the changes of the watched jobs; calls `onPoll` after each poll, with those of all jobs that it found. */
+export function useLive(watched: Watched, onPoll: (changes: LiveChanges) => void): void {
+  const latest = useRef(onPoll);
+  latest.current = onPoll;
   const key = watched === 'ALL' ? 'ALL' : watched.join(',');
   useEffect(() => {
-    const jobIds = key === 'ALL' ? 'ALL' : new Set(key.split(',').filter((id) => id !== ''));
-    return live.subscribe((changes) => {
-      if (isConcerned(jobIds, changes)) {
-        latest.current();
-      }
-    });
+    const followed = key === 'ALL' ? 'ALL' : key.split(',').filter((id) => id !== '');
+    return live.subscribe(followed, (changes) => latest.current(changes));
   }, [key]);
-}
-
-function isConcerned(watched: ReadonlySet<string> | 'ALL', changes: Changes): boolean {
-  if (watched === 'ALL' || changes === 'ALL') {
-    return watched === 'ALL' || watched.size > 0;
-  }
-  return [...changes].some((jobId) => watched.has(jobId));
 }

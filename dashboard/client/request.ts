@@ -1,10 +1,6 @@
 import { readError, unreachable } from '#dashboard/client/api-error.ts';
-import { createStore } from '#dashboard/store/store.ts';
 
 const RESPONSE_TIMEOUT_MS = 30_000;
-
-/** Requests in a row that did not reach the API or failed there. */
-export const failuresInRow = createStore(0);
 
 /** Marks a request as one of this page: a page of another origin cannot set a header without permission (CORS). */
 const PAGE_HEADER = { 'x-dropforge-page': '1' } as const;
@@ -40,10 +36,8 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
   const response = await fetch(path, { ...init, signal, headers: { ...PAGE_HEADER, ...init.headers } }).catch(() => {
     init.signal?.throwIfAborted();
-    failuresInRow.set(failuresInRow.get() + 1);
     throw unreachable();
   });
-  failuresInRow.set(response.status >= 500 ? failuresInRow.get() + 1 : 0);
   if (!response.ok && response.status !== 304) {
     throw await readError(response);
   }

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ApiError } from '#dashboard/client/api-error.ts';
-import { useLive, type Watched } from '#dashboard/client/live.ts';
+import { useLive } from '#dashboard/client/live.ts';
+import { isConcerned, type Watched } from '#dashboard/client/live-updates.ts';
 import { getJson } from '#dashboard/client/request.ts';
 import { createResourceCache } from '#dashboard/client/resource-cache.ts';
 
@@ -15,8 +16,9 @@ export type Resource<Data> = {
 };
 
 /**
- * Reads a resource of the API, such as `/v1/jobs/digits`, and reads it again when one of the watched jobs changes. The
- * type is the caller's: the API answers with the schemas of shared/protocol. No path: nothing is requested.
+ * Reads a resource of the API, such as `/v1/jobs/digits`, and reads it again when one of the watched jobs changes, or
+ * with the next poll after a failure that may have passed. The type is the caller's: the API answers with the schemas
+ * of shared/protocol. No path: nothing is requested.
  */
 export function useResource<Data>(path: string | null, watched: Watched = []): Resource<Data> {
   const [, render] = useState(0);
@@ -31,10 +33,18 @@ export function useResource<Data>(path: string | null, watched: Watched = []): R
       resources.refresh(path);
     }
   };
-  useLive(watched, reload);
+  useLive(watched, (changes) => {
+    if (isConcerned(watched, changes) || (path !== null && hasFailed(path))) {
+      reload();
+    }
+  });
   const { data, error, isLoading } =
     path === null ? { data: undefined, error: null, isLoading: false } : resources.stateOf(path);
   return { data: data as Data | undefined, error, isLoading, reload };
+}
+
+function hasFailed(path: string): boolean {
+  return resources.stateOf(path).error?.isTransient === true;
 }
 
 /** Several resources of one kind, in the order of their paths; undefined for those that have no data yet. */
@@ -48,8 +58,9 @@ export function useResources<Data>(paths: readonly string[], watched: Watched = 
       }
     };
   }, [paths.join('\n')]);
-  useLive(watched, () => {
-    for (const path of paths) {
+  useLive(watched, (changes) => {
+    const isChanged = isConcerned(watched, changes);
+    for (const path of paths.filter((one) => isChanged || hasFailed(one))) {
       resources.refresh(path);
     }
   });

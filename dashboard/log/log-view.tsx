@@ -35,7 +35,7 @@ type Props = {
 
 /** The log of a job: all of its lines, of which only the visible ones are in the document. */
 export function LogView({ jobId, isRunning, onOpenFiles }: Props) {
-  const { lines, error, isLoading } = useLog(jobId);
+  const { lines, error, isLoading } = useLog(jobId, isRunning);
   const [filter, setFilter] = useState(NO_FILTER);
   const [isFollowing, setFollowing] = useState(true);
   const [opened, setOpened] = useState<LogLine | null>(null);

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from '#dashboard/client/api-error.ts';
 import { useLive } from '#dashboard/client/live.ts';
+import { isConcerned } from '#dashboard/client/live-updates.ts';
 import { getJson } from '#dashboard/client/request.ts';
 import { appendEntries, type LogLine } from '#dashboard/log/log-lines.ts';
 import type { LogPage } from '#shared/ports/log-store.ts';
@@ -18,8 +19,8 @@ export type Log = {
   readonly isLoading: boolean;
 };
 
-/** Reads the log of a job to its end, and then what is added to it. */
-export function useLog(jobId: string): Log {
+/** Reads the log of a job to its end, and what is added to it: with each poll while the job runs. */
+export function useLog(jobId: string, isRunning: boolean): Log {
   const [log, setLog] = useState<Log>({ lines: [], error: null, isLoading: true });
   const reader = useRef({
     cursor: '',
@@ -62,7 +63,11 @@ export function useLog(jobId: string): Log {
     state.isReading = false;
   };
 
-  useLive([jobId], () => void read());
+  useLive([jobId], (changes) => {
+    if (isRunning || isConcerned([jobId], changes) || log.error?.isTransient === true) {
+      void read();
+    }
+  });
   useEffect(() => {
     void read();
     return () => {

@@ -3,7 +3,6 @@ import { useLiveStatus } from '#dashboard/client/live.ts';
 const TEXTS = {
   CONNECTING: 'Connecting',
   LIVE: 'Live',
-  POLLING: 'Updated every 5 s',
   RECONNECTING: 'Reconnecting…',
   PAUSED: 'Paused',
 } as const;

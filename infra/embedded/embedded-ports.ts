@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { createLocalJWKSet } from 'jose';
 import type { FunctionPorts } from '#functions/function-ports.ts';
-import { createChangeFeed, publishLogs, publishWrites } from '#infra/embedded/change-feed.ts';
 import { type FileLogStore, openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
 import { finalizeNotificationOf } from '#infra/embedded/cloud-storage/notification.ts';
 import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
@@ -26,6 +25,7 @@ import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { embeddedRightsOf, readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { HOST } from '#infra/embedded/http/server.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteChangeFeed } from '#infra/embedded/job-state/change-feed.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
@@ -93,8 +93,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   for (const bucket of [uploadBucket, jobsBucket, cacheBucket, ...accountBuckets]) {
     objects.createBucket(bucket);
   }
-  const changes = createChangeFeed();
-  const logs = publishLogs(openFileLogStore(join(dataDir, 'logs')), changes);
+  const logs = openFileLogStore(join(dataDir, 'logs'));
   const secrets = openSqliteSecretStore(database, clock);
   const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
   const identity = await openVmIdentityIssuer({ database, clock, projectId, serviceAccountEmail });
@@ -104,14 +103,10 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const notifications = openNotificationPorts(database, secrets, { config, serverPorts });
   const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;
   const functions: FunctionPorts = {
-    ...publishWrites(
-      {
-        jobs: openSqliteJobStore(database),
-        replicas: openSqliteReplicaStore(database),
-        tunings: openSqliteTuningStore(database),
-      },
-      changes,
-    ),
+    jobs: openSqliteJobStore(database),
+    replicas: openSqliteReplicaStore(database),
+    tunings: openSqliteTuningStore(database),
+    changes: openSqliteChangeFeed(database),
     curves: openSqliteCurveStore(database),
     capacity: openSqliteCapacityHistory(database),
     bus: queue,
@@ -119,7 +114,6 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     objects,
     logs,
     page: createBuiltPageAssets(),
-    changes,
     ...notifications,
     ...(await openIntake(options, notifications.secrets, { uploadBucket, jobsBucket })),
     clock,

@@ -32,8 +32,7 @@ export type ApiPorts = SubmissionPorts &
     readonly logs: LogStore;
     readonly page: PageAssets;
     readonly logger: Logger;
-    /** Set if the API runs in one process with everything else. */
-    readonly changes?: ChangeFeed | undefined;
+    readonly changes: ChangeFeed;
     /** Without it, all callers share all jobs. */
     readonly access?: Access | undefined;
   };
@@ -43,7 +42,7 @@ const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
 
 /**
  * The HTTP API and the page that uses it: jobs in the style of AI Platform's REST resource, tunings among them, with
- * their trials, logs, metrics and files; submissions; changes as events; and notifications.
+ * their trials, logs, metrics and files; submissions; what changed; and notifications.
  */
 export function createApiApp(ports: ApiPorts): Hono {
   const app = new Hono();
@@ -54,7 +53,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeSubmissions(app, ports);
 
   routeLists(app, ports);
-  routeChanges(app, ports.changes);
+  routeChanges(app, ports);
 
   app.get('/v1/jobs/:jobId', async (context) =>
     context.json(await readView(ports, context, context.req.param('jobId'))),

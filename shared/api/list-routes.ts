@@ -1,10 +1,10 @@
 import type { Context, Hono } from 'hono';
 import { restrictionOf } from '#shared/api/authorize.ts';
-import { errorResponse, readCount } from '#shared/api/request.ts';
+import { errorResponse, readCount, readJobId } from '#shared/api/request.ts';
 import { JOB_STATES, type JobState } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { PagePosition } from '#shared/use-cases/reports/list-submitted.ts';
-import { type SubmittedFilter, searchSubmitted } from '#shared/use-cases/reports/search-submitted.ts';
+import { readMatching, type SubmittedFilter, searchSubmitted } from '#shared/use-cases/reports/search-submitted.ts';
 import { summarizeRunning } from '#shared/use-cases/reports/summarize-running.ts';
 import { type ViewPorts, viewListed } from '#shared/use-cases/reports/view-submitted.ts';
 
@@ -15,14 +15,19 @@ const LABELS_MAX = 8;
 
 /**
  * `GET /v1/jobs`: jobs and tunings, newest first, page by page, filtered by `state`, `text` and `label`; with
- * `view=PROGRESS`, each job has its replicas. `GET /v1/running`: what runs now.
+ * `view=PROGRESS`, each job has its replicas; with `id`, once for each job, only those of them that satisfy the filter.
+ * `GET /v1/running`: what runs now.
  */
 export function routeLists(app: Hono, ports: ViewPorts & { readonly clock: Clock }): void {
   app.get('/v1/jobs', async (context) => {
     const countMax = readCount(context.req.query('pageSize'), JOBS_PER_PAGE_DEFAULT, JOBS_PER_PAGE_MAX);
     const after = readPageToken(context.req.query('pageToken'));
     const page = { countMax, ...(after === undefined ? {} : { after }) };
-    const { items, next } = await searchSubmitted(ports, page, readFilter(context));
+    const ids = readIds(context);
+    const { items, next } =
+      ids === undefined
+        ? await searchSubmitted(ports, page, readFilter(context))
+        : { items: await readMatching(ports, ids, readFilter(context)), next: null };
     const now = ports.clock.now();
     const hasProgress = context.req.query('view') === 'PROGRESS';
     return context.json({
@@ -34,6 +39,14 @@ export function routeLists(app: Hono, ports: ViewPorts & { readonly clock: Clock
   });
 
   app.get('/v1/running', async (context) => context.json(await summarizeRunning(ports)));
+}
+
+function readIds({ req }: Context): readonly string[] | undefined {
+  const ids = req.queries('id');
+  if (ids !== undefined && ids.length > JOBS_PER_PAGE_MAX) {
+    throw errorResponse(400, `The request names ${ids.length} jobs.`, `Name at most ${JOBS_PER_PAGE_MAX}.`);
+  }
+  return ids?.map(readJobId);
 }
 
 function readFilter({ req }: Context): SubmittedFilter {

@@ -30,12 +30,12 @@ let proxy: PageProxy;
 let browser: Browser;
 let folder: string;
 
-/** As Cloud Run before the function: requests need an identity token; and the function sends no events. */
+/** As Cloud Run before the function: requests need an identity token. */
 function createGate(api: string): Server {
   return createServer(async (request, response) => {
     const { url = '/', method = 'GET', headers } = request;
-    if (headers.authorization !== IDENTITY || url === '/v1/changes') {
-      response.writeHead(headers.authorization === IDENTITY ? 404 : 403).end();
+    if (headers.authorization !== IDENTITY) {
+      response.writeHead(403).end();
       return;
     }
     const body = method === 'GET' ? null : await buffer(request);
@@ -81,7 +81,7 @@ it('a job is uploaded, followed by polling, downloaded from and cancelled throug
   await press('Start');
   await awaitInPage(page, () => location.pathname === '/jobs/remote');
   await awaitInPage(page, () => document.body.innerText.includes('Running'));
-  expect(await text()).toContain('Updated every 5 s');
+  expect(await text()).toContain('Live');
 
   const kept = await until('the file', async () => {
     await page.goto(`${origin}/jobs/remote?tab=files`);

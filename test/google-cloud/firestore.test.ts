@@ -1,11 +1,13 @@
 import { describe, expect, inject, it } from 'vitest';
 import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
+import { createFirestoreChangeFeed } from '#infra/google-cloud/firestore/firestore-change-feed.ts';
 import { createFirestoreCurveStore } from '#infra/google-cloud/firestore/firestore-curve-store.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreNotificationLog } from '#infra/google-cloud/firestore/firestore-notification-log.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
 import { createFirestoreTuningStore } from '#infra/google-cloud/firestore/firestore-tuning-store.ts';
 import { describeCapacityHistoryContract } from '../contract/capacity-history.contract.ts';
+import { describeChangeFeedContract } from '../contract/change-feed.contract.ts';
 import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeNotificationLogContract } from '../contract/notification-log.contract.ts';
@@ -45,5 +47,14 @@ if (hosts === null) {
   );
   describeReplicaStoreContract('Firestore', onFirestore(hosts.firestore, createFirestoreReplicaStore));
   describeCapacityHistoryContract('Firestore', onFirestore(hosts.firestore, createFirestoreCapacityHistory));
+  describeChangeFeedContract(
+    'Firestore',
+    onFirestore(hosts.firestore, (firestore, projectId) => ({
+      jobs: createFirestoreJobStore(firestore, clock),
+      tunings: createFirestoreTuningStore(firestore, clock),
+      replicas: createFirestoreReplicaStore(firestore),
+      changes: createFirestoreChangeFeed(firestore, projectId, { now: Date.now }),
+    })),
+  );
   describeNotificationLogContract('Firestore', onFirestore(hosts.firestore, createFirestoreNotificationLog));
 }

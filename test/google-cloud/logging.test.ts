@@ -9,6 +9,7 @@ import { openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.t
 import { createCloudLoggingServer } from '#infra/embedded/cloud-logging/server.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
+import { openSqliteChangeFeed } from '#infra/embedded/job-state/change-feed.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteNotificationLog } from '#infra/embedded/job-state/notification-log.ts';
@@ -46,6 +47,7 @@ it('reports an exceeded quota with the time to retry after, without retrying its
     replicas: openSqliteReplicaStore(database),
     tunings: openSqliteTuningStore(database),
     curves: openSqliteCurveStore(database),
+    changes: openSqliteChangeFeed(database),
     bus: { publish: async () => 'id' },
     clock: { now: Date.now },
     page: { find: async () => undefined },

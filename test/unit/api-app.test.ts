@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteChangeFeed } from '#infra/embedded/job-state/change-feed.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteNotificationLog } from '#infra/embedded/job-state/notification-log.ts';
@@ -41,6 +42,7 @@ beforeEach(async () => {
     replicas: openSqliteReplicaStore(database),
     tunings: openSqliteTuningStore(database),
     curves: openSqliteCurveStore(database),
+    changes: openSqliteChangeFeed(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
     objects: noObjects,

@@ -35,6 +35,15 @@ export function mergeChunk(list: JobList, page: JobsPage, read: Omit<Chunk, 'nex
   return { jobs, chunks };
 }
 
+/** The list with those of these jobs that were found, and without the others. */
+export function mergeJobs(list: JobList, ids: ReadonlySet<string>, found: readonly JobView[]): JobList {
+  const end = readToken(unreadToken(list) ?? null);
+  const others = list.jobs.filter(({ jobId }) => !ids.has(jobId));
+  const read = found.filter((job) => end === null || compare(positionOf(job), end) <= 0);
+  const jobs = [...others, ...read].sort((one, other) => compare(positionOf(one), positionOf(other)));
+  return { ...list, jobs };
+}
+
 /** The token of the part of the list that has not been read; null if all of it has, undefined before the first read. */
 export function unreadToken({ chunks }: JobList): string | null | undefined {
   return chunks.at(-1)?.nextToken;

@@ -9,12 +9,13 @@ export function useJobList(filter: string): JobReader {
   const [, render] = useState(0);
   const reader = useMemo(() => {
     const onChange = () => render((count) => count + 1);
-    return createJobReader(filter, { get: getJson<JobsPage>, onChange });
+    const after = (ms: number, callback: () => void) => void setTimeout(callback, ms);
+    return createJobReader(filter, { get: getJson<JobsPage>, onChange, after });
   }, [filter]);
   useEffect(() => {
     reader.readMore();
     return reader.end;
   }, [reader]);
-  useLive('ALL', reader.refresh);
+  useLive('ALL', reader.update);
   return reader;
 }

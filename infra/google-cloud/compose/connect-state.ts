@@ -2,6 +2,7 @@ import { Firestore } from '@google-cloud/firestore';
 import type { Settings } from '#functions/settings.ts';
 import { authFor } from '#infra/google-cloud/compose/client-options.ts';
 import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
+import { createFirestoreChangeFeed } from '#infra/google-cloud/firestore/firestore-change-feed.ts';
 import { createFirestoreCurveStore } from '#infra/google-cloud/firestore/firestore-curve-store.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreNotificationLog } from '#infra/google-cloud/firestore/firestore-notification-log.ts';
@@ -31,6 +32,7 @@ export function connectState(settings: StateSettings) {
     tunings: createFirestoreTuningStore(firestore, clock),
     curves: createFirestoreCurveStore(firestore, clock),
     capacity: createFirestoreCapacityHistory(firestore),
+    changes: createFirestoreChangeFeed(firestore, `${settings.PROJECT_ID}/${settings.FIRESTORE_DATABASE}`, clock),
     notifications: createFirestoreNotificationLog(firestore),
   };
 }

@@ -29,6 +29,7 @@ export const COMPOSITE_INDEXES = [
     fields: [['jobId', 'ASCENDING'] as const, ['owedAt', 'ASCENDING'] as const, ['position', 'ASCENDING'] as const],
   },
   { collection: COLLECTIONS.replicas, fields: [['jobId', 'ASCENDING'] as const, ['attempt', 'ASCENDING'] as const] },
+  { collection: COLLECTIONS.replicas, fields: [['jobId', 'ASCENDING'] as const, ['heardAt', 'DESCENDING'] as const] },
   {
     collection: COLLECTIONS.capacityHistory,
     fields: [

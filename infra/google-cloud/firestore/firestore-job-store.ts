@@ -1,4 +1,10 @@
-import { type DocumentReference, type DocumentSnapshot, type Firestore, Timestamp } from '@google-cloud/firestore';
+import {
+  type DocumentReference,
+  type DocumentSnapshot,
+  FieldValue,
+  type Firestore,
+  Timestamp,
+} from '@google-cloud/firestore';
 import {
   COLLECTIONS,
   EXPIRY_FIELD,
@@ -130,7 +136,8 @@ function toDocument(job: Job, revision: number): Parameters<DocumentReference['s
   const { jobId, status } = job;
   const wakeAt = job.status === 'CLOSED' ? null : job.wakeAt;
   const listed = job.trial === null ? { createdAt: job.createdAt } : {};
-  return { jobId, status, ...listed, wakeAt, revision, body: formatStoredJob(job) };
+  const changedAt = FieldValue.serverTimestamp();
+  return { jobId, status, ...listed, wakeAt, revision, changedAt, body: formatStoredJob(job) };
 }
 
 function jobOf(document: DocumentSnapshot): Job {

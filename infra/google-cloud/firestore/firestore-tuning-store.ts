@@ -2,6 +2,7 @@ import {
   type DocumentReference,
   type DocumentSnapshot,
   FieldPath,
+  FieldValue,
   type Firestore,
   Timestamp,
 } from '@google-cloud/firestore';
@@ -159,7 +160,8 @@ async function commit(
 function toDocument(tuning: Tuning, revision: number): Parameters<DocumentReference['set']>[0] {
   const { tuningId, createdAt } = tuning;
   const wakeAt = tuning.status === 'CLOSED' ? null : tuning.wakeAt;
-  return { tuningId, createdAt, wakeAt, revision, body: formatStoredTuning(tuning) };
+  const changedAt = FieldValue.serverTimestamp();
+  return { tuningId, createdAt, wakeAt, revision, changedAt, body: formatStoredTuning(tuning) };
 }
 
 function tuningOf(document: DocumentSnapshot): Tuning {

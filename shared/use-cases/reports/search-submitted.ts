@@ -1,9 +1,10 @@
 import { type JobState, stateOf } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
+import { TRIAL_JOB_ID_PATTERN } from '#shared/tuning/trial.ts';
 import { stateOfTuning } from '#shared/tuning/tuning.ts';
 import { listSubmitted, type PagePosition, type SubmittedPage } from '#shared/use-cases/reports/list-submitted.ts';
-import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
+import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 
 /** Conditions that a listed job must all satisfy. */
 export type SubmittedFilter = {
@@ -58,6 +59,17 @@ export async function searchSubmitted(
     after = read.next;
   }
   return { items, next: after ?? null, readCount };
+}
+
+/** The jobs of these ids that a search with this filter finds; the jobs of trials are not listed, and cost no read. */
+export async function readMatching(
+  stores: { readonly jobs: JobStore; readonly tunings: TuningStore },
+  ids: readonly string[],
+  filter: SubmittedFilter,
+): Promise<readonly Submitted[]> {
+  const listed = ids.filter((id) => !TRIAL_JOB_ID_PATTERN.test(id));
+  const found = await Promise.all(listed.map((id) => readSubmitted(stores, id)));
+  return found.filter((item) => item !== undefined).filter(createMatcher(filter));
 }
 
 function isEverything({ states, text, labels }: SubmittedFilter): boolean {

@@ -18,6 +18,10 @@ locals {
       collection = "replicas"
       fields     = [["jobId", "ASCENDING"], ["attempt", "ASCENDING"]]
     }
+    replicas-by-heartbeat = {
+      collection = "replicas"
+      fields     = [["jobId", "ASCENDING"], ["heardAt", "DESCENDING"]]
+    }
     capacity-history-by-machine = {
       collection = "capacityRefusals"
       fields     = [["machineKey", "ASCENDING"], ["provisioningModel", "ASCENDING"], ["refusedAt", "DESCENDING"]]

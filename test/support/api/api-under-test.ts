@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createChangeFeed } from '#infra/embedded/change-feed.ts';
 import { openDirectoryObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteChangeFeed } from '#infra/embedded/job-state/change-feed.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteNotificationLog } from '#infra/embedded/job-state/notification-log.ts';
@@ -30,7 +30,6 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
   for (const bucket of ['jobs', ...accountBuckets]) {
     objects.createBucket(bucket);
   }
-  const changes = createChangeFeed();
   const published: string[] = [];
   const logged: string[] = [];
   const ports: ApiPorts = {
@@ -54,14 +53,13 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
     channels: {},
     notifications: openSqliteNotificationLog(database),
     logs: { read: async () => ({ entries: [], cursor: '' }) },
-    changes,
+    changes: openSqliteChangeFeed(database),
     ...overrides,
   };
   const app = createApiApp(ports);
   return {
     ports,
     objects,
-    changes,
     published,
     /** Lines of the log of the function. */
     logged,

@@ -20,10 +20,7 @@ export async function openBrowser(): Promise<Browser> {
   });
 }
 
-/**
- * Called after each test: a tab that is shown keeps a connection for changes, and a browser opens six to one server. In
- * the package's Chromium, every tab counts as shown.
- */
+/** Called after each test, so that its tabs no longer poll: in the package's Chromium, every tab counts as shown. */
 export async function closePages(browser: Browser): Promise<void> {
   await Promise.all((await browser.pages()).map((page) => page.close()));
 }
@@ -55,7 +52,7 @@ export async function openPage(browser: Browser, options: PageOptions = {}): Pro
   ]);
   page.on('pageerror', (error) => problems.push(`script: ${String(error)}`));
   page.on('console', (message) => {
-    // A 404 is an answer that the page expects: of changes, series or files that do not exist.
+    // A 404 is an answer that the page expects: of series or files that do not exist.
     if (message.type() === 'error' && !message.text().includes('status of 404')) {
       problems.push(`console: ${message.text()}`);
     }

@@ -3,14 +3,17 @@ import { Firestore } from '@google-cloud/firestore';
 import type { OpenStore } from '../contract/store-under-test.ts';
 
 /** Opens a store on the emulator, where every project id has its own database. */
-export function onFirestore<Store>(host: string, create: (firestore: Firestore) => Store): OpenStore<Store> {
+export function onFirestore<Store>(
+  host: string,
+  create: (firestore: Firestore, projectId: string) => Store,
+): OpenStore<Store> {
   return async () => {
     const projectId = `test-${randomUUID()}`;
     const clients: Firestore[] = [];
     const connect = async () => {
       const firestore = new Firestore({ projectId, host, ssl: false });
       clients.push(firestore);
-      return create(firestore);
+      return create(firestore, projectId);
     };
     return {
       store: await connect(),

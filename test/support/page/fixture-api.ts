@@ -39,6 +39,10 @@ export function createFixtureApi(jobs: ReadonlyMap<string, FixtureJob>): Hono {
     return found;
   };
   app.get('/v1/jobs', (context) => context.json({ jobs: [...jobs.values()].map(({ view }) => view) }));
+  app.get('/v1/changes', (context) => {
+    const isEverything = context.req.query('since') === undefined;
+    return context.json({ changes: [], isEverything, marker: '1', pollAfterMs: 500 });
+  });
   app.get('/v1/metrics/sparklines', (context) => {
     const wanted = (context.req.queries('series') ?? []).map((text) => text.split(':', 2));
     const sparklines = wanted.map(([jobId = '', name = '']) => {

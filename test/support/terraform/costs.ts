@@ -1,3 +1,5 @@
+import { ACTIVE_POLL_MS, IDLE_POLL_MS } from '#infra/google-cloud/firestore/firestore-change-feed.ts';
+
 /** List prices in us-central1, US dollars, November 2026 (cloud.google.com/run/pricing, …/firestore/pricing, …/logging). */
 const PRICES = {
   vcpuSecond: 0.000024,
@@ -20,6 +22,8 @@ const BILLED_SECONDS_MIN = 0.1;
 const DAYS_A_MONTH = 30;
 const MINUTES_A_MONTH = DAYS_A_MONTH * 24 * 60;
 const JOBS = 1_000;
+const PAGES = 5;
+const READS_A_POLL = 2;
 const SECONDS_A_JOB = 3_600;
 
 /** `cpu` is null if it follows from the memory. */
@@ -43,7 +47,7 @@ export function describeCosts(deployed: DeployedSettings): readonly string[] {
   const jobs = jobRows(deployed);
   const checkpoint = (PRICES.storedGbMonth / DAYS_A_MONTH) * deployed.replacedDays;
   return [
-    ...[...idle, sumOf(idle), ...jobs, sumOf(jobs)].map(({ name, usage, dollars }) =>
+    ...[...idle, sumOf(idle), ...jobs, sumOf(jobs), ...pollRows(deployed)].map(({ name, usage, dollars }) =>
       `| ${name} | ${usage} | ${name.startsWith('**') ? `**${dollars.toFixed(2)}**` : dollars.toFixed(2)} |`.replace(
         '|  |',
         '| |',
@@ -91,6 +95,20 @@ function jobRows(deployed: DeployedSettings): readonly Row[] {
       dollars: reads * PRICES.firestoreRead + writes * PRICES.firestoreWrite,
     },
     { name: 'logs', usage: '1 GB, after the free 50 GB', dollars: PRICES.loggedGib },
+  ];
+}
+
+function pollRows({ functionOf }: DeployedSettings): readonly Row[] {
+  const rowOf = (name: string, pollMs: number) => {
+    const polls = (PAGES * MINUTES_A_MONTH * 60_000) / pollMs;
+    const requests = row(name, 'requests of 0.1 s', runs(functionOf('api'), polls, BILLED_SECONDS_MIN));
+    const reads = polls * READS_A_POLL;
+    const dollars = requests.dollars + reads * PRICES.firestoreRead;
+    return { name, usage: `${requests.usage}; ${count(reads)} reads`, dollars };
+  };
+  return [
+    rowOf(`a poll every ${IDLE_POLL_MS / 1_000} s, when nothing runs`, IDLE_POLL_MS),
+    rowOf(`a poll every ${ACTIVE_POLL_MS / 1_000} s, without what changed`, ACTIVE_POLL_MS),
   ];
 }
 

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Changes } from '#shared/ports/change-feed.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
+import { jobOf } from '../../support/contract/job-store-examples.ts';
 
 let api: ApiUnderTest;
 beforeEach(async () => {
@@ -7,44 +9,43 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-it('sends a thousand changes of three jobs as one event', async () => {
-  const response = await api.request('/v1/changes');
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  expect((await reader?.read())?.value).toContain('retry:');
-  for (let index = 0; index < 1_000; index += 1) {
-    api.changes.publish(`job_${index % 3}`);
-  }
+async function poll(query = ''): Promise<Changes> {
+  return (await api.request(`/v1/changes${query}`)).json();
+}
 
-  const event = await reader?.read();
+async function listIds(query: string): Promise<readonly string[]> {
+  const { jobs } = await (await api.request(`/v1/jobs?${query}`)).json();
+  return jobs.map(({ jobId }: { readonly jobId: string }) => jobId);
+}
 
-  expect(event?.value).toBe('event: change\ndata: {"jobIds":["job_0","job_1","job_2"]}\n\n');
-  await reader?.cancel();
+it('names what changed since the answer with a marker, of all jobs or of one', async () => {
+  const { marker } = await poll();
+  await api.ports.jobs.create(jobOf('one'), []);
+  await api.ports.jobs.create(jobOf('other'), []);
+
+  expect(await poll(`?since=${marker}`)).toEqual({
+    changes: [expect.objectContaining({ jobId: 'one', kind: 'RECORD' }), expect.objectContaining({ jobId: 'other' })],
+    isEverything: false,
+    marker: expect.any(String),
+    pollAfterMs: 500,
+  });
+  expect((await poll(`?since=${marker}&job=other`)).changes).toMatchObject([{ jobId: 'other' }]);
 });
 
-it('names no jobs when too many changed for one event', async () => {
-  const reader = (await api.request('/v1/changes')).body?.pipeThrough(new TextDecoderStream()).getReader();
-  await reader?.read();
-  for (let index = 0; index < 501; index += 1) {
-    api.changes.publish(`job_${index}`);
-  }
-
-  expect((await reader?.read())?.value).toContain('"isEverything":true');
-  await reader?.cancel();
+it('says that everything may have changed without a marker', async () => {
+  expect(await poll()).toMatchObject({ isEverything: true, changes: [] });
 });
 
-it('rejects the connection beyond the limit, and accepts one when another has ended', async () => {
-  const open = await Promise.all(Array.from({ length: 100 }, () => api.request('/v1/changes')));
-  expect((await api.request('/v1/changes')).status).toBe(503);
-  await Promise.all(open.map((response) => response.body?.cancel()));
-
-  const next = await api.request('/v1/changes');
-
-  expect(next.status).toBe(200);
-  await next.body?.cancel();
+it('rejects an id that no job can have', async () => {
+  expect((await api.request('/v1/changes?job=a-b')).status).toBe(400);
 });
 
-it('answers 404 if changes are not known, so that clients poll', async () => {
-  const deployed = await openApiUnderTest({ changes: undefined });
-  expect((await deployed.request('/v1/changes')).status).toBe(404);
-  await deployed.close();
+it('reads the jobs of given ids that satisfy the filter, and none of trials', async () => {
+  await api.ports.jobs.create(jobOf('one'), []);
+  await api.ports.jobs.create(jobOf('two'), []);
+  await api.ports.jobs.create(jobOf('a_trial_1', { trial: { tuningId: 'a', ordinal: 1, metricIds: [] } }), []);
+
+  expect(await listIds('id=two&id=absent&id=a_trial_1')).toEqual(['two']);
+  expect(await listIds('id=one&id=two&text=one')).toEqual(['one']);
+  expect((await api.request(`/v1/jobs?${'id=a&'.repeat(101)}`)).status).toBe(400);
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteChangeFeed } from '#infra/embedded/job-state/change-feed.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
@@ -22,7 +23,7 @@ function recordStatements(database: Database): readonly string[] {
   return texts;
 }
 
-describe('the cost of a reconciler tick', () => {
+describe('the cost of a reconciler tick, and of a poll', () => {
   let database: Database;
   let statements: readonly string[];
 
@@ -69,6 +70,17 @@ describe('the cost of a reconciler tick', () => {
   it('lists jobs from the index of those that users submitted, without sorting', () => {
     openSqliteJobStore(database);
     expect(planOf('order by created_at desc, job_id')).toBe('SEARCH jobs USING INDEX jobs_listed (created_at<?)');
+  });
+
+  it('lists changes from their position on, however many jobs there are', () => {
+    openSqliteJobStore(database);
+    openSqliteReplicaStore(database);
+    openSqliteChangeFeed(database);
+    expect(planOf('where position > ?')).toBe('SEARCH recent_changes USING INTEGER PRIMARY KEY (rowid>?)');
+    expect(planOf('where job_id = ? and position > ?')).toMatch(
+      /^SEARCH recent_changes USING COVERING INDEX \S+ \(job_id=\?\)$/,
+    );
+    expect(planOf('max(position)')).toBe('SEARCH recent_changes');
   });
 
   it('pulls messages from the index of their topic, without sorting', () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Remedies, requestJson } from '#cli/client/request-json.ts';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
+import type { Changes } from '#shared/ports/change-feed.ts';
 import type { LogPage } from '#shared/ports/log-store.ts';
 import {
   type SeriesIndex,
@@ -40,6 +41,8 @@ export type ApiClient = {
   /** Lists up to `countMax` jobs, newest first, from as many pages as needed. */
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
+  /** What changed of the job since the answer with this marker. */
+  listChanges(jobId: string, marker: string | undefined): Promise<Changes>;
   cancelJob(jobId: string): Promise<JobView>;
   /** Names the VM in which a shell can be opened; the deployment records who asks for which command. */
   openShell(jobId: string, request: ShellRequest): Promise<ShellTarget>;
@@ -91,6 +94,13 @@ const trialDetailSchema = trialViewSchema.extend({
 
 const jobListSchema = z.object({ jobs: z.array(jobViewSchema), nextPageToken: z.string().optional() });
 
+const changesSchema = z.object({
+  changes: z.array(z.object({ jobId: z.string(), kind: z.enum(['RECORD', 'HEARTBEAT']), version: z.string() })),
+  isEverything: z.boolean(),
+  marker: z.string(),
+  pollAfterMs: z.number(),
+});
+
 const logPageSchema = z.object({
   entries: z.array(
     z.object({
@@ -129,6 +139,10 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
       return jobs;
     },
     getJob: (jobId) => request(urlOf(jobId), jobViewSchema),
+    listChanges(jobId, marker) {
+      const query = new URLSearchParams({ job: jobId, ...(marker !== undefined && { since: marker }) });
+      return request(`${url}/v1/changes?${query}`, changesSchema);
+    },
     cancelJob: (jobId) => request(urlOf(jobId, ':cancel'), jobViewSchema, 'POST'),
     async openShell(jobId, { replica, command }) {
       const body = JSON.stringify({ replica, command: command?.slice(0, COMMAND_CHARACTERS_MAX) });

@@ -44,12 +44,13 @@ type FollowOptions = {
  */
 export async function followJob(api: ApiClient, jobId: string, options: FollowOptions): Promise<JobView> {
   const { signal, onJob } = options;
+  const readJob = createChangedJobReader(api, jobId);
   const { initialMs, maxMs } = api.pollIntervals;
   let retries = 0;
   for (let waitMs = initialMs; ; waitMs = Math.min(maxMs, waitMs * 2)) {
     let retryAfterMs = 0;
     try {
-      const job = await api.getJob(jobId);
+      const job = await readJob();
       await onJob?.(job);
       if (isTerminalState(job)) {
         return job;
@@ -64,6 +65,25 @@ export async function followJob(api: ApiClient, jobId: string, options: FollowOp
     }
     await sleep(Math.max(waitMs, retryAfterMs), undefined, { signal });
   }
+}
+
+/** Reads the job, and again after it has changed: of a quiet job, a poll costs no more than asking for its changes. */
+function createChangedJobReader(api: ApiClient, jobId: string): () => Promise<JobView> {
+  const known = new Map<string, string>();
+  let marker: string | undefined;
+  let job: JobView | undefined;
+  return async () => {
+    const answer = await api.listChanges(jobId, marker);
+    const changed = answer.changes.filter(({ kind, version }) => known.get(kind) !== version);
+    if (job === undefined || answer.isEverything || changed.length > 0) {
+      job = await api.getJob(jobId);
+    }
+    marker = answer.marker;
+    for (const { kind, version } of changed) {
+      known.set(kind, version);
+    }
+    return job;
+  };
 }
 
 type StreamOptions = Omit<FollowOptions, 'onJob'> & {

@@ -122,9 +122,19 @@ function createApi(
       ...(end < all.length && { nextPageToken: String(end) }),
     });
   });
+  const served = new Map<string, JobView | undefined>();
+  app.get('/v1/changes', (context) => {
+    const jobId = context.req.query('job') ?? '';
+    const [next, ...others] = jobs.get(jobId) ?? [];
+    const isChanged = others.length > 0 || next !== served.get(jobId);
+    const changes = isChanged ? [{ jobId, kind: 'RECORD', version: `${requests.length}` }] : [];
+    return context.json({ changes, isEverything: !context.req.query('since'), marker: '1', pollAfterMs: 1 });
+  });
   app.get('/v1/jobs/:jobId', (context) => {
-    const views = jobs.get(context.req.param('jobId'));
+    const jobId = context.req.param('jobId');
+    const views = jobs.get(jobId);
     const view = views !== undefined && views.length > 1 ? views.shift() : views?.[0];
+    served.set(jobId, view);
     const error = { code: 404, message: 'There is no such job.', remedy: 'List the jobs to see their ids.' };
     return view === undefined ? context.json({ error }, 404) : context.json(view);
   });

@@ -74,11 +74,26 @@ describe('following a job', () => {
     await streamLogs(api, 'one', { signal, onEntry: ({ text }) => lines.push(text) });
 
     expect(lines.join('')).toBe('abcdefg');
-    const [poll, read] = ['GET /v1/jobs/one', 'GET /v1/jobs/one/logs'];
-    expect(cloud.requests).toEqual([poll, read, poll, read, poll, read, read, read]);
+    const poll = ['GET /v1/changes', 'GET /v1/jobs/one', 'GET /v1/jobs/one/logs'];
+    expect(cloud.requests).toEqual([...poll, ...poll, ...poll, poll[2], poll[2]]);
   });
 
-  it.each(['/v1/jobs/one', '/v1/jobs/one/logs'])('retries while %s is rate limited', async (path) => {
+  it('reads a quiet job once, and again when it has changed, but its log with each poll', async () => {
+    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' })]);
+    cloud.onAnswer = () => {
+      const polls = cloud.requests.filter((request) => request === 'GET /v1/changes').length;
+      if (polls === 4 && cloud.jobs.get('one')?.[0]?.state === 'RUNNING') {
+        cloud.jobs.set('one', [viewOf('one')]);
+      }
+    };
+    const { signal, api } = clientOf(SHORT);
+    await streamLogs(api, 'one', { signal, onEntry: () => {} });
+
+    const countOf = (path: string) => cloud.requests.filter((request) => request === `GET ${path}`).length;
+    expect([countOf('/v1/changes'), countOf('/v1/jobs/one'), countOf('/v1/jobs/one/logs')]).toEqual([5, 2, 5]);
+  });
+
+  it.each(['/v1/changes', '/v1/jobs/one', '/v1/jobs/one/logs'])('retries while %s is rate limited', async (path) => {
     cloud.jobs.set('one', [viewOf('one')]);
     cloud.logs.push(exampleLogEntry('the end'));
     const lines: string[] = [];

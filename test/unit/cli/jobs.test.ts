@@ -251,7 +251,7 @@ describe('dropforge jobs wait', () => {
       viewOf('one', { state }),
     ]);
     expect(await cli('jobs', 'wait', 'one')).toMatchObject({ code, stdout: `one  ${state}\n` });
-    expect(cloud.requests).toHaveLength(3);
+    expect(cloud.requests.filter((request) => request === 'GET /v1/jobs/one')).toHaveLength(3);
   });
 
   it.each(['wait', 'stream-logs'])('%s can be interrupted without affecting the job', async (command) => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Firestore, Timestamp } from '@google-cloud/firestore';
+import { FieldValue, Firestore, Timestamp } from '@google-cloud/firestore';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createFirestoreChangeFeed } from '#infra/google-cloud/firestore/firestore-change-feed.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
@@ -79,6 +79,15 @@ function describeReads(host: string): void {
     expect([first, soon, later].map(({ pollAfterMs }) => pollAfterMs)).toEqual([5_000, 5_000, 15_000]);
     expect(later.isEverything).toBe(false);
     expect((await listAt(start + 3_700_000, later.marker)).isEverything).toBe(true);
+  });
+
+  it('follows a job of the version before, which has no time of its commit, from its next commit on', async () => {
+    await firestore.doc('jobs/kjob_9').update({ changedAt: FieldValue.delete() });
+    const { marker } = await poll('job=job_9', 1);
+    expect((await get(`/v1/changes?since=${marker}&job=job_9`)).changes).toEqual([]);
+    await api.ports.jobs.commit({ expectedRevision: 1, eventId: 'e9', job: jobOf('job_9'), effects: [] });
+    expect((await get(`/v1/changes?since=${marker}&job=job_9`)).changes).toMatchObject([{ version: '2' }]);
+    await firestore.doc('jobs/kjob_9').update({ changedAt: FieldValue.delete() });
   });
 
   it('finds a commit that became visible only after a poll had passed its time', async () => {

@@ -170,11 +170,6 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/rm.ts')).rm,
   },
   {
-    name: 'images build',
-    summary: 'Build a container image from a program or a Dockerfile, and push it',
-    load: async () => (await import('#cli/commands/images-build.ts')).imagesBuild,
-  },
-  {
     name: 'notify list',
     summary: 'List the notification channels, with the last outcome of each',
     load: async () => (await import('#cli/commands/notify.ts')).notifyList,

@@ -15,7 +15,6 @@ const GROUPS: Readonly<Record<GroupName, string>> = {
   'jobs submit': 'Submit a job',
   'custom-jobs': 'Submit and manage jobs, with the command names and flags of Vertex AI',
   'hp-tuning-jobs': 'Submit and manage tuning jobs, with the command names and flags of Vertex AI',
-  images: 'Build container images',
   notify: 'List and test notification channels',
   secrets: 'Manage the secrets of the embedded cloud',
   admin: 'Inject faults into the embedded cloud',

@@ -9,12 +9,12 @@ export type ContainerEngine = 'docker' | 'podman';
  * The arguments with which each engine prints its version, in the order of preference. Only an engine that works
  * answers: `version` would need no daemon, and no storage. As the agent asks.
  */
-export const ENGINE_PROBES: Readonly<Record<ContainerEngine, readonly string[]>> = {
+const ENGINE_PROBES: Readonly<Record<ContainerEngine, readonly string[]>> = {
   docker: ['info', '--format', '{{.ServerVersion}}'],
   podman: ['info', '--format', '{{.Version.Version}}'],
 };
 
-export const CONTAINER_ENGINES = Object.keys(ENGINE_PROBES) as readonly ContainerEngine[];
+const CONTAINER_ENGINES = Object.keys(ENGINE_PROBES) as readonly ContainerEngine[];
 
 const PROBE_MS_MAX = 10_000;
 

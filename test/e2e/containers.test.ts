@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,8 +11,11 @@ import { type RegistryUnderTest, startRegistryUnderTest } from '../support/conta
 import { buildTestImage } from '../support/containers/test-image.ts';
 import { type CloudUnderTest, createUser, startCloudUnderTest, until } from '../support/e2e/cloud-under-test.ts';
 import { findMarkedProcesses } from '../support/e2e/marked-processes.ts';
+import { findProgram } from '../support/find-program.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
+const EXAMPLE = fileURLToPath(new URL('../../examples/digits', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../docs/containers.md', import.meta.url));
 
 /** Counts to 40, and continues from its checkpoint; the shell has no fractions of seconds but in `sleep`. */
 const COUNTER = `
@@ -74,6 +77,22 @@ function suite(engine: EngineUnderTest) {
     return pinned.replace(/@.*/, ':latest');
   }
 
+  /** Stands in for the registry's image of Python, with a shell and a pip that installs nothing. */
+  async function buildBase(): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'dropforge-base-'));
+    try {
+      await copyFile(findProgram('busybox') ?? '', join(folder, 'sh'));
+      await writeFile(join(folder, 'pip'), '#!/bin/sh\n', { mode: 0o755 });
+      await writeFile(
+        join(folder, 'Dockerfile'),
+        `FROM ${await buildTestImage(engine, 'python')}\nCOPY sh pip /bin/\n`,
+      );
+      return (await engine.run(['build', '--quiet', folder])).split('\n').at(-1) ?? '';
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
+
   async function submit(user: Pick<CloudUnderTest, 'publish'>, job: object): Promise<void> {
     await user.publish('dropforge-submit', { region: 'us-central1', ...job });
   }
@@ -91,6 +110,17 @@ function suite(engine: EngineUnderTest) {
     expect(job, JSON.stringify(job.cause)).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
     expect(await cloud.readObject(cloud.endpoints.jobsBucket, 'counts/checkpoint')).toBe('40\n');
     expect(await listContainers(cloud.dataDir)).toEqual([]);
+  });
+
+  it('trains in the image of the example Dockerfile of docs/containers.md', async () => {
+    expect(await readFile(PAGE, 'utf8')).toContain(await readFile(join(EXAMPLE, 'Dockerfile'), 'utf8'));
+    const base = await buildBase();
+    const argv = ['build', '--quiet', '--network=host', `--build-arg=BASE=${base}`, EXAMPLE];
+    const image = await registry.push(engine, (await engine.run(argv)).split('\n').at(-1) ?? '', 'team/digits');
+    await submit(cloud, { name: 'digits', image, args: ['--epochs', '2', '--engine', 'python'] });
+    const job = await cloud.awaitJob('digits');
+    expect(job, JSON.stringify([job.cause, await cloud.readLog('digits')])).toMatchObject({ state: 'SUCCEEDED' });
+    expect(await cloud.readObject(cloud.endpoints.jobsBucket, 'digits/metrics.json')).toContain('"epochs":2');
   });
 
   it('fails with its exit code, and its last lines', async () => {

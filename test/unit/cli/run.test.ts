@@ -57,6 +57,7 @@ describe('the command line', () => {
 
   it.each([
     [['fly'], /unknown command 'fly'/],
+    [['images', 'build', '.', '--tag=a:1'], /unknown command 'images'\. Use `docker build` or `gcloud builds submit`/],
     [['jobs', 'lst'], /Did you mean list/],
     [['jobs', 'list', '--limt', '3'], /--limit/],
     [['jobs', 'list', '--limit', 'all'], /--limit must be a whole number from 1 to 10000/],

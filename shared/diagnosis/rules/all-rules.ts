@@ -4,22 +4,28 @@ import { GOOGLE_CLOUD_RULES, INTERRUPTION_RULES } from '#shared/diagnosis/rules/
 import { GPU_HARDWARE_RULES, GPU_SOFTWARE_RULES, GPU_VISIBILITY_RULES } from '#shared/diagnosis/rules/gpu.ts';
 import { FRAME_RULES, HINT_RULES } from '#shared/diagnosis/rules/hints.ts';
 import { BUILD_RULES, IMPORT_RULES, PIP_RULES } from '#shared/diagnosis/rules/install.ts';
-import { GPU_MEMORY_RULES, HOST_MEMORY_RULES, OTHER_MEMORY_RULES } from '#shared/diagnosis/rules/memory.ts';
+import {
+  GPU_MEMORY_RULES,
+  HOST_MEMORY_RULES,
+  NAMED_GPU_MEMORY_RULES,
+  OTHER_MEMORY_RULES,
+} from '#shared/diagnosis/rules/memory.ts';
 import { NETWORK_RULES } from '#shared/diagnosis/rules/network.ts';
 import { ABORT_RULES, CRASH_RULES, PROGRAM_RULES, SHAPE_RULES } from '#shared/diagnosis/rules/program.ts';
 import type { Rule } from '#shared/diagnosis/rules/rule.ts';
 
 /**
  * All rules, in the order of precedence: a root before what follows from it, a specific message before a general one.
- * A fault of the machine explains every error after it; a full disk or memory explains a checkpoint that is incomplete;
+ * A fault of the machine explains every error after it; a message that names the GPU's memory is not about the host's,
+ * which comes before messages that are printed for both; a full disk or memory explains a checkpoint that is incomplete;
  * a permission explains a checkpoint that cannot be found; a failed rank explains the NCCL timeout of the others; and a
  * connection that broke explains least.
  */
 export const RULES: readonly Rule[] = [
   ...GPU_HARDWARE_RULES,
-  ...GPU_MEMORY_RULES.slice(0, 1),
+  ...NAMED_GPU_MEMORY_RULES,
   ...HOST_MEMORY_RULES,
-  ...GPU_MEMORY_RULES.slice(1),
+  ...GPU_MEMORY_RULES,
   ...INTERRUPTION_RULES,
   ...DISK_RULES,
   ...GOOGLE_CLOUD_RULES,

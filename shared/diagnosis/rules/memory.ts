@@ -110,7 +110,8 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
   },
 ];
 
-export const GPU_MEMORY_RULES: readonly Rule[] = [
+/** Messages that name the GPU themselves. */
+export const NAMED_GPU_MEMORY_RULES: readonly Rule[] = [
   {
     label: 'gpu_oom',
     patterns: [
@@ -140,6 +141,10 @@ export const GPU_MEMORY_RULES: readonly Rule[] = [
     unless: /retrying|\bretry (?:with|in|after|later)|skipping batch/i,
     example: 'RuntimeError: CUDA out of memory. Tried to allocate 2.87 GiB (GPU 0; 14.76 GiB total capacity;',
   },
+];
+
+/** Allocators and libraries that also allocate host memory. */
+export const GPU_MEMORY_RULES: readonly Rule[] = [
   {
     label: 'gpu_oom',
     patterns: [

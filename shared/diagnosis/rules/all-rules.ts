@@ -16,10 +16,10 @@ import type { Rule } from '#shared/diagnosis/rules/rule.ts';
 
 /**
  * All rules, in the order of precedence: a root before what follows from it, a specific message before a general one.
- * A fault of the machine explains every error after it; a message that names the memory of the GPU is more specific than
- * one that is printed for both memories; a full disk or memory explains a checkpoint that is incomplete; a permission
- * explains a checkpoint that cannot be found; a failed rank explains the NCCL timeout of the others; and a connection that
- * broke explains least.
+ * A fault of the machine explains every error after it; a message that names the memory of the GPU is more specific
+ * than one that is printed for both; a full disk or memory explains a checkpoint that is incomplete; a permission
+ * explains a checkpoint that cannot be found; a failed rank explains the NCCL timeout of the others; and a connection
+ * that broke explains least.
  */
 export const RULES: readonly Rule[] = [
   ...GPU_HARDWARE_RULES,

@@ -13,6 +13,7 @@ usage='Usage: check-image.sh [--no-gpu] [--no-containers] [--unbooted] [--runtim
   --machine-only  do not check for forbidden files
   --list-secrets  print the patterns of forbidden files in home directories, one per line, and exit'
 
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root='' files_only=no machine_only=no with_gpu=yes with_containers=yes unbooted=no runtime='' count=0
 
 report() { printf '%s\n' "$*"; count=$((count + 1)); }
@@ -63,6 +64,17 @@ for module, reason in sorted(to_import.items()):
 PYTHON
 )" || report 'Python does not run.'
   report_lines "$findings"
+}
+
+# Uses files as programs do, with the agent's hook. A copy of this script alone has neither file.
+check_files() {
+  local hook="$here/hook.py" work output
+  [[ -f "$hook" ]] || hook="$here/../vm-agent/vm_agent/paths/hook.py"
+  [[ -f "$hook" && -f "$here/try_files.py" ]] && has python3 || return 0
+  work="$(mktemp -d)"
+  output="$(python3 -B "$here/try_files.py" --hook "$hook" "$work" 2>&1)" ||
+    report "Files could not be used as programs do, with the agent's hook: ${output##*$'\n'}."
+  rm -rf "$work"
 }
 
 report_lines() {
@@ -227,6 +239,7 @@ root="${root%/}"
 if [[ "$files_only" == no ]]; then
   check_tools
   check_python
+  check_files
   check_runtime
   check_gpu
   check_containers

@@ -101,12 +101,12 @@ trap delete_temporary_resources EXIT
 
 # A startup script with its files embedded: the VM has no service account and cannot download them.
 write_startup() {
-  local target="$1" file
+  local target="$1" file hook="$here/../vm-agent/vm_agent/paths/hook.py"
   shift
   {
     printf '#!/usr/bin/env bash\ntools=/run/dropforge-tools\nmkdir -p "$tools"\n'
-    for file in provision.sh check-image.sh; do
-      printf 'base64 -d >"$tools/%s" <<END\n%s\nEND\n' "$file" "$(base64 <"$here/$file")"
+    for file in "$here"/{provision.sh,check-image.sh,try_files.py} "$hook"; do
+      printf 'base64 -d >"$tools/%s" <<END\n%s\nEND\n' "${file##*/}" "$(base64 <"$file")"
     done
     printf 'base64 -d >"$tools/runtime.json" <<END\n%s\nEND\n' "$(base64 <<<"$runtime_json")"
     printf '%s\n' "$@"

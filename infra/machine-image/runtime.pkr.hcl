@@ -150,7 +150,12 @@ build {
   }
 
   provisioner "file" {
-    sources     = ["${path.root}/provision.sh", "${path.root}/check-image.sh"]
+    sources = [
+      "${path.root}/provision.sh",
+      "${path.root}/check-image.sh",
+      "${path.root}/try_files.py",
+      "${path.root}/../vm-agent/vm_agent/paths/hook.py",
+    ]
     destination = "${local.tools}/"
   }
 

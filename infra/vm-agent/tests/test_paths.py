@@ -14,6 +14,7 @@ sys.path.insert(0, str(AGENT))
 from vm_agent.paths.hook import PathMapper  # noqa: E402
 from vm_agent.paths.installer import install_path_hook  # noqa: E402
 
+TRY_FILES = AGENT.parent / 'machine-image' / 'try_files.py'
 REAL = {'stat': os.stat, 'makedirs': os.makedirs}
 
 PROGRAM = """
@@ -67,6 +68,16 @@ class HookTest(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual((self.output / 'y.txt').read_text(), 'text')
         self.assertEqual((self.output / 'new' / 'folder.txt').read_text()[:4], 'in a')
+
+    def test_programs_use_files_everywhere_as_without_the_hook(self) -> None:
+        venv.EnvBuilder(system_site_packages=True, symlinks=True, with_pip=False).create(self.folder / 'venv')
+        install_path_hook(self.folder / 'venv', 'gs://jobs/mine', self.output, self.folder / 'cache')
+        folders = [str(self.folder / 'local'), 'gs://jobs/mine/a', '/gcs/jobs/mine/b']
+        python = self.folder / 'venv' / 'bin' / 'python'
+        ran = subprocess.run([python, TRY_FILES, *folders], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        for folder in (self.folder / 'local', self.output / 'a', self.output / 'b'):
+            self.assertTrue((folder / 'use_zipfile' / 'x.txt').is_file(), folder)
 
     def test_maps_only_paths_of_cloud_storage(self) -> None:
         mapper = PathMapper('gs://jobs/a/mine', str(self.output), '/cache', REAL)

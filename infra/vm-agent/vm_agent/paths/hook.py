@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     """Bucket and name."""
 
 _PREFIXES = ('gs:/', '/gcs/')
+_HAS_XATTR = hasattr(os, 'listxattr')
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -123,68 +124,76 @@ def install(job_dir: str, output: str, cache: str) -> None:
         name: getattr(os, name) for name in (*_READERS, *_WRITERS, *_TWO_PATHS, 'open', 'makedirs')
     }
     mapper = PathMapper(job_dir, output, cache, real)
-    builtins.open = io.open = _wrap_open(mapper, io.open)
-    os.open = _like(real['open'], _wrap_os_open(mapper, real['open']))
-    for name in _READERS:
-        setattr(os, name, _like(real[name], _wrap_reader(mapper, name, real[name])))
-    for name in _WRITERS:
-        setattr(os, name, _like(real[name], _wrap_writer(mapper, real[name])))
-    for name in _TWO_PATHS:
-        setattr(os, name, _like(real[name], _wrap_two_paths(mapper, real[name])))
+    builtins.open = io.open = _Open(mapper, io.open, 'io')
+    os.open = _as_supported(_OsOpen(mapper, real['open'], 'os'))
+    for kind, names in ((_Reader, _READERS), (_Writer, _WRITERS), (_TwoPathWriter, _TWO_PATHS)):
+        for name in names:
+            setattr(os, name, _as_supported(kind(mapper, real[name], 'os')))
     sys.meta_path.insert(0, _PatchAfterImport(mapper))
 
 
-_READERS = ('stat', 'lstat', 'access', 'listdir', 'scandir')
-_WRITERS = ('mkdir', 'remove', 'unlink', 'rmdir', 'chmod', 'utime', 'truncate')
+# Extended attributes, which shutil copies, are Linux's.
+_READERS = ('stat', 'lstat', 'access', 'listdir', 'scandir', *(('listxattr', 'getxattr') if _HAS_XATTR else ()))
+_WRITERS = ('mkdir', 'remove', 'unlink', 'rmdir', 'chmod', 'utime', 'truncate', *(('setxattr',) if _HAS_XATTR else ()))
 _TWO_PATHS = ('rename', 'replace', 'link', 'symlink')
 
 
-def _like(real: Any, wrapper: Any) -> Any:
-    wrapper.__name__, wrapper.__doc__ = real.__name__, real.__doc__
-    # The standard library looks functions up in these sets before it passes such arguments.
+class _Replacement:
+    """
+    Stands for a built-in function, and behaves as one where a Python function does not: it does not become a method
+    when a class keeps it, as pathlib's classes do before Python 3.11, and pickle saves it by name.
+    """
+
+    def __init__(self, mapper: PathMapper, real: Any, module: str) -> None:
+        """`module` is where programs find the function."""
+        self._mapper, self._real = mapper, real
+        self.__name__, self.__doc__, self.__module__ = real.__name__, real.__doc__, module
+        # Has the signature, for inspect.
+        self.__wrapped__ = real
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+
+def _as_supported(replacement: _Replacement) -> _Replacement:
+    """The standard library looks functions up in these sets before it passes such arguments."""
     for supported in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks, os.supports_effective_ids):
-        if real in supported:
-            supported.add(wrapper)
-    return wrapper
+        if replacement.__wrapped__ in supported:
+            supported.add(replacement)
+    return replacement
 
 
 def _as_given(path: Any, mapped: str) -> Any:
     return os.fsencode(mapped) if isinstance(os.fspath(path), bytes) else mapped
 
 
-def _wrap_open(mapper: PathMapper, real: Any) -> Any:
-    def open(file: Any, mode: str = 'r', *args: Any, **kwargs: Any) -> Any:
-        target = mapper.split(file)
+class _Open(_Replacement):
+    def __call__(self, file: Any, mode: str = 'r', *args: Any, **kwargs: Any) -> Any:
+        target = self._mapper.split(file)
         if target is not None:
-            file = (mapper.writable if set('wax+') & set(mode) else mapper.readable)(target, file)
-        return real(file, mode, *args, **kwargs)
-
-    return open
+            file = (self._mapper.writable if set('wax+') & set(mode) else self._mapper.readable)(target, file)
+        return self._real(file, mode, *args, **kwargs)
 
 
-def _wrap_os_open(mapper: PathMapper, real: Any) -> Any:
-    def open(path: Any, flags: int, *args: Any, **kwargs: Any) -> Any:
-        target = mapper.split(path)
+class _OsOpen(_Replacement):
+    def __call__(self, path: Any, flags: int, *args: Any, **kwargs: Any) -> Any:
+        target = self._mapper.split(path)
         if target is not None:
-            path = (mapper.writable if flags & _WRITE_FLAGS else mapper.readable)(target, path)
-        return real(path, flags, *args, **kwargs)
-
-    return open
+            path = (self._mapper.writable if flags & _WRITE_FLAGS else self._mapper.readable)(target, path)
+        return self._real(path, flags, *args, **kwargs)
 
 
-def _wrap_reader(mapper: PathMapper, name: str, real: Any) -> Any:
-    def read(path: Any = '.', *args: Any, **kwargs: Any) -> Any:
-        target = mapper.split(path)
+class _Reader(_Replacement):
+    def __call__(self, path: Any = '.', *args: Any, **kwargs: Any) -> Any:
+        target = self._mapper.split(path)
         if target is None:
-            return real(path, *args, **kwargs)
-        local = mapper.local(target)
-        if local is None and mapper.is_parent(target) and name in ('stat', 'lstat'):
-            return real('/', *args, **kwargs)
+            return self._real(path, *args, **kwargs)
+        local = self._mapper.local(target)
+        if local is None and self._mapper.is_parent(target) and self.__name__ in ('stat', 'lstat'):
+            return self._real('/', *args, **kwargs)
         if local is not None:
-            return real(_as_given(path, local), *args, **kwargs)
-        return _read_remote(mapper, name, (target, path), args)
-
-    return read
+            return self._real(_as_given(path, local), *args, **kwargs)
+        return _read_remote(self._mapper, self.__name__, (target, path), args)
 
 
 def _read_remote(mapper: PathMapper, name: str, found: Tuple[Target, Any], args: Tuple[Any, ...]) -> Any:
@@ -198,6 +207,10 @@ def _read_remote(mapper: PathMapper, name: str, found: Tuple[Target, Any], args:
         return not (args and args[0] & os.W_OK)
     if name in ('stat', 'lstat'):
         return mapper.objects.stat(*target, text)
+    if name == 'listxattr':
+        return []
+    if name == 'getxattr':
+        raise OSError(errno.ENODATA, os.strerror(errno.ENODATA), text)
     entries = mapper.objects.list(*target, text)
     return [entry.name for entry in entries] if name == 'listdir' else _Scan(entries)
 
@@ -224,25 +237,21 @@ class _Scan:
         self._entries = iter(())
 
 
-def _wrap_writer(mapper: PathMapper, real: Any) -> Any:
-    def write(path: Any, *args: Any, **kwargs: Any) -> Any:
-        target = mapper.split(path)
+class _Writer(_Replacement):
+    def __call__(self, path: Any, *args: Any, **kwargs: Any) -> Any:
+        target = self._mapper.split(path)
         if target is not None:
-            path = _as_given(path, mapper.writable(target, path))
-        return real(path, *args, **kwargs)
-
-    return write
+            path = _as_given(path, self._mapper.writable(target, path))
+        return self._real(path, *args, **kwargs)
 
 
-def _wrap_two_paths(mapper: PathMapper, real: Any) -> Any:
-    def write(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
+class _TwoPathWriter(_Replacement):
+    def __call__(self, src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
         paths = []
         for path in (src, dst):
-            target = mapper.split(path)
-            paths.append(path if target is None else _as_given(path, mapper.writable(target, path)))
-        return real(*paths, *args, **kwargs)
-
-    return write
+            target = self._mapper.split(path)
+            paths.append(path if target is None else _as_given(path, self._mapper.writable(target, path)))
+        return self._real(*paths, *args, **kwargs)
 
 
 class _PatchAfterImport:

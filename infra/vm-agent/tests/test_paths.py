@@ -74,7 +74,8 @@ class HookTest(unittest.TestCase):
         install_path_hook(self.folder / 'venv', 'gs://jobs/mine', self.output, self.folder / 'cache')
         folders = [str(self.folder / 'local'), 'gs://jobs/mine/a', '/gcs/jobs/mine/b']
         python = self.folder / 'venv' / 'bin' / 'python'
-        ran = subprocess.run([python, TRY_FILES, *folders], cwd=self.folder, capture_output=True, text=True, check=False)
+        command = [python, TRY_FILES, *folders]
+        ran = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         for folder in (self.folder / 'local', self.output / 'a', self.output / 'b'):
             self.assertTrue((folder / 'use_zipfile' / 'x.txt').is_file(), folder)

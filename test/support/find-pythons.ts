@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { type ExecFileSyncOptionsWithStringEncoding, execFileSync } from 'node:child_process';
 import { readdirSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -34,7 +34,7 @@ export function findPythons(): readonly Python[] {
 export function inspectPython(command: string): Python | undefined {
   const script = 'import os, sys; print(os.path.realpath(sys.executable), sys.version.split()[0])';
   try {
-    const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] } as const;
+    const options: ExecFileSyncOptionsWithStringEncoding = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] };
     const [path = '', version = ''] = execFileSync(command, ['-c', script], options).trim().split(' ');
     return { path, version };
   } catch {

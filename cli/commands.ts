@@ -145,11 +145,6 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/metrics.ts')).metrics,
   },
   {
-    name: 'profile',
-    summary: 'Record where a running job spends its time, and what limits it',
-    load: async () => (await import('#cli/commands/profile.ts')).profile,
-  },
-  {
     name: 'ls',
     summary: 'List buckets or objects',
     load: async () => (await import('#cli/commands/ls.ts')).ls,

@@ -16,7 +16,7 @@ PYTHON_HOME=/opt/dropforge/python
 DOCKER_VERSION=28.5.2
 CONTAINERD_VERSION=1.7.28
 NVIDIA_TOOLKIT_VERSION=1.18.1
-# For `dropforge profile` and the stacks of a program that stalls; it depends on no package.
+# For `dropforge exec JOB -- py-spy …` and the stacks of a program that stalls; it depends on no package.
 PROFILER=py-spy==0.4.2
 
 fail() { printf 'provision.sh: %s\n' "$*" >&2; exit 1; }
@@ -47,7 +47,7 @@ install_system() {
   systemctl disable --now unattended-upgrades.service apt-daily.timer apt-daily-upgrade.timer 2>/dev/null || true
   apt-get update
   # Programs may have packages that are compiled during installation.
-  apt-get install -y --no-install-recommends ca-certificates curl tar git build-essential \
+  apt-get install -y --no-install-recommends ca-certificates curl tar git build-essential procps \
     python3 python3-dev python3-pip python3-venv
   local found
   found="$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
@@ -119,6 +119,11 @@ install_packages() {
   [[ -x "$PYTHON_HOME/bin/python3" ]] || python3 -m venv "$PYTHON_HOME"
   "$PYTHON_HOME/bin/python3" -m pip install --no-input --no-cache-dir "${index_options[@]}" "${packages[@]}" "$PROFILER"
   "$PYTHON_HOME/bin/python3" -m pip check
+}
+
+# Ubuntu allows only root outside of containers to read a process that the reader has not started.
+allow_profiling() {
+  printf 'kernel.yama.ptrace_scope = 0\n' >/etc/sysctl.d/60-dropforge.conf
 }
 
 # startup.sh runs `python3`: the PATH of startup scripts has this one first, and the system's tools keep their own.
@@ -202,6 +207,7 @@ case "${1:-}" in
     install_driver
     install_containers
     install_packages
+    allow_profiling
     point_to_python "$2"
     ;;
   verify)

@@ -8,7 +8,6 @@ import { routeLists } from '#shared/api/list-routes.ts';
 import { routeMetrics } from '#shared/api/metric-routes.ts';
 import { type NotificationPorts, routeNotifications } from '#shared/api/notification-routes.ts';
 import { routePage, sendUnknownScreen } from '#shared/api/page-routes.ts';
-import { routeProfiles } from '#shared/api/profile-routes.ts';
 import { rejectForeignPages } from '#shared/api/reject-foreign-pages.ts';
 import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
 import { addResponseHeaders } from '#shared/api/response-headers.ts';
@@ -71,7 +70,6 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeFiles(app, ports);
   routeMetrics(app, ports, new PartCache());
   routeNotifications(app, ports);
-  routeProfiles(app, ports);
   routeShell(app, ports);
 
   routeCancel(app, ports);

@@ -91,7 +91,6 @@ function knownOf(context: Context): Known {
 const ACTIONS: Readonly<Record<GuardedAction, string>> = {
   CANCEL: 'cancel it',
   OPEN_SHELL: 'open a shell in it',
-  PROFILE: 'profile it',
   READ_LOGS: 'read its log',
   READ_FILES: 'read its files',
   READ_DEFINITION: 'read its definition',

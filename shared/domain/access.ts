@@ -1,14 +1,7 @@
 import { reachesOtherUsers } from '#shared/domain/user-folder.ts';
 
 /** What members do with a job that says more than its state, or changes it. */
-export const GUARDED_ACTIONS = [
-  'CANCEL',
-  'OPEN_SHELL',
-  'PROFILE',
-  'READ_LOGS',
-  'READ_FILES',
-  'READ_DEFINITION',
-] as const;
+export const GUARDED_ACTIONS = ['CANCEL', 'OPEN_SHELL', 'READ_LOGS', 'READ_FILES', 'READ_DEFINITION'] as const;
 
 export type GuardedAction = (typeof GUARDED_ACTIONS)[number];
 

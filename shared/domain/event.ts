@@ -97,15 +97,6 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
   | { readonly type: 'RELEASE_REQUESTED' }
   /** End the program before its own end, save its outputs, and succeed. */
   | { readonly type: 'STOP_REQUESTED' }
-  /** A user asked for a profile of a replica's program. */
-  | {
-      readonly type: 'PROFILE_REQUESTED';
-      readonly attempt: number;
-      readonly replica: string;
-      /** One more than that of the profile that it replaces, by which two requests at once are one. */
-      readonly ordinal: number;
-      readonly seconds: number;
-    }
   | {
       readonly type: 'DELIVERY_EXHAUSTED';
       readonly topic: string;

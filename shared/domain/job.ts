@@ -1,6 +1,5 @@
 import type { Cause } from '#shared/domain/cause.ts';
 import type { JobSpec, ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
-import type { ProfileRequest } from '#shared/domain/profile.ts';
 
 /** Milliseconds since the Unix epoch. The domain reads no clock: times arrive inside events. */
 export type TimestampMs = number;
@@ -203,8 +202,6 @@ export type Job =
        * job succeeds once its outputs are saved.
        */
       readonly stopRequestedAt: TimestampMs | null;
-      /** The last profile that was asked for in this attempt, also when it is over; null if there was none. */
-      readonly profile: ProfileRequest | null;
     })
   | (Unfinished & {
       readonly status: 'CLOSING';

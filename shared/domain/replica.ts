@@ -1,7 +1,6 @@
 import type { ReplicaExit } from '#shared/domain/event.ts';
 import type { HealthFinding } from '#shared/domain/health.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
-import type { ReplicaProfile } from '#shared/domain/profile.ts';
 
 /**
  * Phases that an agent reports. PULLING: the image of its container is downloaded. WAITING: setup is done, and the
@@ -104,12 +103,10 @@ export type Replica = {
   readonly health: readonly HealthFinding[];
   /** Null in every phase but PULLING, and until the download begins. */
   readonly transfer: Transfer | null;
-  /** The last profile that its agent was asked for; null if there was none. */
-  readonly profile: ReplicaProfile | null;
 };
 
 /** The values of a replica that was not interrupted, has not ended and downloads nothing. */
 export const UNINTERRUPTED = {
   ...{ pendingExit: null, endedAt: null, notice: null, rebootedAt: null },
-  ...{ health: [], transfer: null, profile: null },
+  ...{ health: [], transfer: null },
 } as const;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import { HEALTH_CODES, HEALTH_EVIDENCE_LINES_MAX } from '#shared/domain/health.ts';
-import { PROFILE_ID_CHARS_MAX, PROFILE_PHASES, PROFILE_SECONDS_MAX } from '#shared/domain/profile.ts';
 import { NON_FINITE_VALUES, REPLICA_PHASES } from '#shared/domain/replica.ts';
 import { SUPPORTED_PROTOCOLS } from '#shared/protocol/vm-config.ts';
 
@@ -123,15 +122,6 @@ export const heartbeatSchema = z.object({
   health: z.array(healthFindingSchema).max(HEALTH_CODES.length).optional(),
   /** Present while the image of a container is downloaded. */
   transfer: transferSchema.optional(),
-  /** The last profile that an answer asked for, in this boot; repeated in every heartbeat. */
-  profile: z
-    .object({
-      requestId: z.string().min(1).max(PROFILE_ID_CHARS_MAX),
-      state: z.enum(PROFILE_PHASES),
-      /** Why it failed; otherwise empty. */
-      message: z.string().max(500),
-    })
-    .optional(),
 });
 
 /**
@@ -143,13 +133,6 @@ export const heartbeatAnswerSchema = z.object({
   reason: z.string().nullable(),
   /** With STOP: the job goes on to succeed, so that its outputs are saved as after a program that ended by itself. */
   isEarlyStop: z.literal(true).optional(),
-  /** A profile to record, repeated until a heartbeat reports its id; older agents ignore it. */
-  profile: z
-    .object({
-      requestId: z.string().max(PROFILE_ID_CHARS_MAX),
-      seconds: z.int().min(1).max(PROFILE_SECONDS_MAX),
-    })
-    .optional(),
   /** With STOP, after an exit: for how long the VM stays for a look, unless a later answer says less. */
   keepSeconds: z.number().positive().optional(),
 });

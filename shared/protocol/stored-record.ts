@@ -6,7 +6,6 @@ import { HEALTH_CODES } from '#shared/domain/health.ts';
 import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
 import { NOTIFIED_STATES } from '#shared/domain/notification.ts';
-import { PROFILE_PHASES } from '#shared/domain/profile.ts';
 import { NO_PROGRESS, NO_USAGE, NON_FINITE_VALUES, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
 import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
@@ -207,14 +206,6 @@ export const storedVerdictSchema = z.object({
   isStoppedEarly: z.literal(true).optional(),
 });
 
-const profileRequestSchema = z.object({
-  requestId: z.string(),
-  ordinal: z.int().min(1),
-  replica: z.string(),
-  seconds: z.int(),
-  requestedAt: timestamp,
-});
-
 const jobSchema = z.discriminatedUnion('status', [
   z.object({ ...unfinished, status: z.literal('QUEUED'), isBackingOff: z.boolean() }),
   z.object({
@@ -230,7 +221,6 @@ const jobSchema = z.discriminatedUnion('status', [
     ranAt: timestamp,
     uploadingAt: timestamp.nullable().default(null),
     stopRequestedAt: timestamp.nullable().default(null),
-    profile: profileRequestSchema.nullable().default(null),
   }),
   z.object({
     ...unfinished,
@@ -309,10 +299,6 @@ const replicaSchema = z.object({
     .transform((findings) => findings.filter((finding) => finding !== null))
     .default([]),
   transfer: z.object({ doneBytes: count, totalBytes: count }).nullable().default(null),
-  profile: z
-    .object({ requestId: z.string(), state: z.enum(PROFILE_PHASES), message: z.string() })
-    .nullable()
-    .default(null),
 });
 
 /** Parses each of a list of records; throws UnreadableRecordsError with the others if some cannot be parsed. */

@@ -1,12 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { typeIntoTerminal } from '../support/cli/type-into-terminal.ts';
 import { type CloudUnderTest, packProgram, startCloudUnderTest, until } from '../support/e2e/cloud-under-test.ts';
+import { openEnvironment } from '../support/frameworks/framework-environment.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../docs/shell.md', import.meta.url));
 
 const RUNS = `
 import os, time
@@ -18,12 +22,32 @@ const FAILS = `
 open('half-read.csv', 'w').write('1,2')
 raise RuntimeError('the loss exploded')
 `;
+/** Its child works, behind a shell. */
+const COUNTS = `
+import subprocess, sys
+def count():
+    while True:
+        words = [word.lower() for word in ('the quick Brown fox ' * 200).split()]
+if len(sys.argv) > 1:
+    count()
+subprocess.call(['sh', '-c', '"$0" -u -m trainer.task child; exit $?', sys.executable])
+`;
 const TYPES = typeIntoTerminal(['tty && echo in $CLOUD_ML_JOB_ID', 'exit 7']);
+
+const { python, installed } = await openEnvironment(['py-spy']);
+const profilers = python !== undefined && installed.has('py-spy') ? [dirname(python)] : [];
+if (profilers.length === 0) {
+  process.stdout.write('py-spy cannot be installed with pip: its test is skipped.\n');
+}
 
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ syncSeconds: 0.3, heartbeatSeconds: 0.3, stopGraceSeconds: 1 });
+  const PATH = [process.env['PATH'], ...profilers].join(delimiter);
+  cloud = await startCloudUnderTest(
+    { syncSeconds: 0.3, heartbeatSeconds: 0.3, stopGraceSeconds: 1, vmsMax: 3 },
+    { environment: { ...process.env, PATH } },
+  );
   const env = { GREETING: 'from the job file' };
   await cloud.upload('runs.tar.gz', await packProgram(RUNS, { name: 'runs', module: 'trainer.task', env }));
   const kept = { name: 'kept', module: 'trainer.task', keepOnFailure: '10m' };
@@ -58,6 +82,27 @@ describe('dropforge exec', () => {
     const { code, stdout, stderr } = await exec(['runs'], { command: ['sh', '-c', script] });
     expect([code, stderr]).toEqual([3, '']);
     expect(stdout).toMatch(/^from the job file\n.*\/venv\n$/);
+  });
+
+  it.each(profilers)('profiles the program with the commands of docs/shell.md', async () => {
+    await cloud.upload('counts.tar.gz', await packProgram(COUNTS, { name: 'counts', module: 'trainer.task' }));
+    await cloud.awaitJob('counts', ({ replicas }) => replicas[0]?.phase === 'RUNNING');
+    const [record = '', print = ''] =
+      (await readFile(PAGE, 'utf8')).match(/^npx dropforge exec .*profile\.svg.*$/gm) ?? [];
+    const cli = `'${process.execPath}' '${CLI}' exec counts '--data-dir=${cloud.dataDir}'`;
+    const child = spawn(
+      'sh',
+      ['-c', `${record}\n${print}`.replaceAll('npx dropforge exec JOB', cli).replace('-d 30', '-d 1')],
+      {
+        cwd: cloud.dataDir,
+      },
+    );
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+    expect([child.exitCode, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('Wrote flamegraph data');
+    expect(await readFile(join(cloud.dataDir, 'profile.svg'), 'utf8')).toContain('>count (trainer/task.py:');
+    await until('the upload', () => cloud.readObject(cloud.endpoints.jobsBucket, 'counts/profile.svg'));
+    await cloud.cancel('counts');
   });
 
   it('passes its standard input on', async () => {

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { awaitInPage, closePages, openBrowser, openPage } from '../support/browser/browser-under-test.ts';
@@ -7,18 +5,12 @@ import { runCli } from '../support/cli/test-cloud.ts';
 import { type CloudUnderTest, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
 const FAILS = `raise RuntimeError('the loss exploded')\n`;
-const WAITS = 'import time\ntime.sleep(600)\n';
 
 let cloud: CloudUnderTest;
 let browser: Browser;
 
 beforeAll(async () => {
-  const { PATH = '' } = process.env;
-  const withoutProfiler = PATH.split(delimiter).filter((path) => !existsSync(join(path, 'py-spy')));
-  cloud = await startCloudUnderTest(
-    { heartbeatSeconds: 0.3, sweepSeconds: 0.3, keptCheckSeconds: 0.3 },
-    { environment: { ...process.env, PATH: withoutProfiler.join(delimiter) } },
-  );
+  cloud = await startCloudUnderTest({ heartbeatSeconds: 0.3, sweepSeconds: 0.3, keptCheckSeconds: 0.3 });
   browser = await openBrowser();
 });
 afterEach(() => closePages(browser));
@@ -73,25 +65,6 @@ describe('the VM of a failed program', () => {
     await runCli(['jobs', 'release', 'shared'], { dataDir: cloud.dataDir });
     await awaitInPage(page, () => document.body.innerText.includes('The VM of shared is not kept any longer.'));
     expect(await page.$('dialog')).toBeNull();
-    expect(problems).toEqual([]);
-  });
-});
-
-describe('a profile', () => {
-  it('that fails says what to install, and the program goes on', async () => {
-    await cloud.upload('waits.tar.gz', await packProgram(WAITS, { name: 'waits', module: 'trainer.task' }));
-    await cloud.awaitJob('waits', ({ state }) => state === 'RUNNING');
-    const { page, problems, text } = await openJob('waits');
-    await press(page, 'Profile…');
-    await page.locator('.profile-seconds').fill('301');
-    await awaitInPage(page, () => document.body.innerText.includes('from 1 to 300.'));
-    expect(await page.$eval('.profile-form .button', (button) => (button as HTMLButtonElement).disabled)).toBe(true);
-    await page.locator('.profile-seconds').fill('1');
-    await press(page, 'Profile');
-    await awaitInPage(page, () => document.body.innerText.includes('Add `py-spy` to the requirements of the package'));
-    expect(new URL(page.url()).searchParams.get('profile')).toBe('attempt-1-master-0-1');
-    expect(await text()).toContain('attempt-1-master-0-1 could not be recorded.');
-    expect((await cloud.readJob('waits'))?.state).toBe('RUNNING');
     expect(problems).toEqual([]);
   });
 });

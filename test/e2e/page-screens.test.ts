@@ -9,7 +9,6 @@ import { closeServer, listen } from '../../infra/embedded/http/server.ts';
 import { awaitInPage, closePages, openBrowser, openPage, PHONE } from '../support/browser/browser-under-test.ts';
 import { trialOf } from '../support/cli/test-cloud.ts';
 import { foreignJob, keptJob, pullingJob, refusedJobs } from '../support/page/example-containers.ts';
-import { inputBoundProfile, recordedProfile } from '../support/page/example-profiles.ts';
 import { exampleFront, exampleSearch } from '../support/page/example-tunings.ts';
 import { interruptedJob } from '../support/page/example-views.ts';
 import { createFixtureApi, type FixtureJob } from '../support/page/fixture-api.ts';
@@ -17,13 +16,8 @@ import { createFixtureApi, type FixtureJob } from '../support/page/fixture-api.t
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const START = Date.now() - 30 * 60_000;
 
-const running = interruptedJob('running', START);
 const JOBS: ReadonlyMap<string, FixtureJob> = new Map([
-  ['running', { ...running, profiles: [inputBoundProfile('running', 'attempt-1-master-0-1')] }],
-  [
-    'profiled',
-    { ...interruptedJob('profiled', START), recording: recordedProfile('profiled', 'attempt-2-master-0-1') },
-  ],
+  ['running', interruptedJob('running', START)],
   ['search', exampleSearch('search', START)],
   ['front', exampleFront('front', START)],
   ...['front_trial_27', 'front_trial_30'].map((jobId) => [jobId, interruptedJob(jobId, START)] as const),
@@ -43,7 +37,7 @@ function longSearch(jobId: string, count: number): FixtureJob {
 }
 
 const SCREENS = [
-  '/jobs/running?tab=profile&profile=attempt-1-master-0-1',
+  '/jobs/running',
   '/jobs/search',
   '/jobs/front',
   '/jobs/pulling?tab=definition',
@@ -73,7 +67,7 @@ async function open(path: string, options: Parameters<typeof openPage>[1] = {}) 
   await opened.page.goto(`${origin}${path}`);
   await awaitInPage(
     opened.page,
-    () => document.querySelector(':is(.timeline, .profile-verdict, .code, .empty, .error-panel, tbody tr)') !== null,
+    () => document.querySelector(':is(.timeline, .code, .empty, .error-panel, tbody tr)') !== null,
   );
   return opened;
 }
@@ -126,28 +120,9 @@ describe('a job of another user', () => {
       buttons.map(({ innerText }) => innerText.trim()),
     );
     expect(disabled).toEqual(['Copy as command', 'Clone…', 'Release…']);
-    const running = await open('/jobs/of_ada?tab=profile');
-    expect(await running.page.$('.profile-form')).toBeNull();
     const log = await open('/jobs/of_ada?tab=log');
     expect(await log.text()).toContain('only they and operators may read this');
     expect(await log.text()).not.toContain('No log lines yet');
-  });
-});
-
-describe('a profile', () => {
-  it('is followed from its request to the verdict, which a reload shows again', async () => {
-    const { page, problems, text } = await open('/jobs/profiled?tab=profile');
-    await press(page, 'Profile');
-    await awaitInPage(page, () => document.body.innerText.includes('Input-bound: the training waits for its data.'));
-    expect(await text()).toContain('use more of them (num_workers=8)');
-    await awaitInPage(page, () => document.querySelector('[aria-label="Profiles"]') !== null);
-    const link = await page.$eval('.profile-download a', (one) => (one as HTMLAnchorElement).getAttribute('href'));
-    expect(link).toBe(
-      '/v1/jobs/profiled/files/content?name=dropforge-profiles%2Fprofiled%2Fattempt-2-master-0-1.speedscope.json',
-    );
-    await page.reload();
-    await awaitInPage(page, () => document.body.innerText.includes('Input-bound: the training waits for its data.'));
-    expect(problems).toEqual([]);
   });
 });
 

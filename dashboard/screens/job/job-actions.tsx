@@ -4,8 +4,6 @@ import { postJson, send } from '#dashboard/client/request.ts';
 import { ConfirmDialog } from '#dashboard/components/confirm-dialog.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
-import { navigate } from '#dashboard/navigation/location.ts';
-import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { CloneDialog } from '#dashboard/screens/job/clone-dialog.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobView } from '#shared/protocol/report.ts';
@@ -15,7 +13,6 @@ type Props = { readonly job: JobView; readonly onChange: () => void };
 export function JobActions({ job, onChange }: Props) {
   const [opened, setOpened] = useState<'CANCEL' | 'CLONE' | null>(null);
   const canCancel = ['QUEUED', 'PREPARING', 'RUNNING'].includes(job.state);
-  const canProfile = job.state === 'RUNNING' && job.tuning === null;
   const denied = job.restriction !== null;
   // A disabled button explains itself: its title is the reason.
   const guarded = { type: 'button', disabled: denied, title: job.restriction ?? undefined } as const;
@@ -28,11 +25,6 @@ export function JobActions({ job, onChange }: Props) {
       <button {...guarded} class="button" onClick={() => setOpened('CLONE')}>
         Clone…
       </button>
-      {canProfile && (
-        <button {...guarded} class="button" onClick={() => navigate(`${addressOfJob(job.jobId)}?tab=profile`)}>
-          Profile…
-        </button>
-      )}
       {canCancel && (
         <button {...guarded} class="button button-danger" onClick={() => setOpened('CANCEL')}>
           <Icon name="stop" />

@@ -10,7 +10,6 @@ import { FilesPanel } from '#dashboard/screens/job/files-panel.tsx';
 import { JobAlerts } from '#dashboard/screens/job/job-alerts.tsx';
 import { JobHeader } from '#dashboard/screens/job/job-header.tsx';
 import { MetricsPanel } from '#dashboard/screens/job/metrics-panel.tsx';
-import { ProfilePanel } from '#dashboard/screens/job/profile/profile-panel.tsx';
 import { TrialsPanel } from '#dashboard/screens/job/tuning/trials-panel.tsx';
 import type { JobView } from '#shared/protocol/report.ts';
 
@@ -21,7 +20,6 @@ const TABS = {
   trials: 'Trials',
   metrics: 'Metrics',
   log: 'Log',
-  profile: 'Profile',
   files: 'Files',
   definition: 'Job file',
 } as const;
@@ -58,7 +56,7 @@ export function JobScreen({ jobId }: { readonly jobId: string }) {
 function JobTabs({ job }: { readonly job: JobView }) {
   const query = useQuery();
   const tabs: readonly Tab[] =
-    job.tuning === null ? ['metrics', 'log', 'profile', 'files', 'definition'] : ['trials', 'files', 'definition'];
+    job.tuning === null ? ['metrics', 'log', 'files', 'definition'] : ['trials', 'files', 'definition'];
   const current = tabs.find((tab) => tab === query.get('tab')) ?? tabs[0] ?? 'metrics';
   const addressOf = (tab: Tab) => `${addressOfJob(job.jobId)}${tab === tabs[0] ? '' : `?tab=${tab}`}`;
   return (
@@ -89,8 +87,6 @@ function JobPart({ job, tab }: { readonly job: JobView; readonly tab: Tab }) {
           onOpenFiles={() => navigate(`${addressOfJob(job.jobId)}?tab=files&folder=dropforge-logs/`)}
         />
       );
-    case 'profile':
-      return <ProfilePanel job={job} />;
     case 'files':
       return <FilesPanel job={job} />;
     case 'definition':

@@ -13,7 +13,6 @@ from vm_agent.metrics.series_part import (
     encode_columns,
     encode_omitted,
 )
-from vm_agent.profiling.profiler import read_request
 from vm_agent.setup.package_layout import PackageTree, decide_layout
 
 GOLDEN = Path(__file__).resolve().parents[3] / 'shared' / 'protocol' / 'golden'
@@ -50,12 +49,3 @@ def check_series_part(test: unittest.TestCase, name: str) -> None:
         test.assertEqual(encode_columns(line['name'], columns), f'{line["line"]}\n'.encode())
     omitted = body['omitted']
     test.assertEqual(encode_omitted(omitted['series'], omitted['points']), f'{omitted["line"]}\n'.encode())
-
-
-def check_profile_answer(test: unittest.TestCase, name: str) -> None:
-    answer = golden(name)
-    test.assertEqual(read_request(answer), ('attempt-2-master-0-1', 30))
-    test.assertEqual(set(answer), {'command', 'reason', 'profile'})
-    for key in answer['profile']:
-        without = {other: value for other, value in answer['profile'].items() if other != key}
-        test.assertIsNone(read_request({**answer, 'profile': without}))

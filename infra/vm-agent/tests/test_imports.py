@@ -12,7 +12,7 @@ AGENT = Path(__file__).resolve().parents[1]
 # A package imports only itself and the packages before it.
 PACKAGES = (
     'http', 'logs', 'program', 'storage', 'metrics', 'tracking', 'cache', 'setup', 'paths',
-    'profiling', 'health', 'container', 'shell', 'control',
+    'health', 'container', 'shell', 'control',
 )  # fmt: skip
 
 

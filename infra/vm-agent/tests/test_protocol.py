@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent))
 
-from golden_checks import GOLDEN, check_layouts, check_profile_answer, check_series_part, golden
+from golden_checks import GOLDEN, check_layouts, check_series_part, golden
 from vm_agent.control import config as config_module
 from vm_agent.container.transfer import Transfer
 from vm_agent.control.config import (
@@ -34,7 +34,6 @@ from vm_agent.control.stop_signal import Interruption
 from vm_agent.metrics.measurements import Measurements
 from vm_agent.metrics.progress import NonFinite, Progress
 from vm_agent.health.finding import Finding
-from vm_agent.profiling.profiler import NO_PYTHON, state_of
 from vm_agent.program.exit_report import EXIT_REASONS, DecisiveFinding, ExitReport, parse_exit_report
 from vm_agent.program.gpu_meter import GpuUsage
 from vm_agent.program.usage import Usage
@@ -198,10 +197,6 @@ def check_answer(test: unittest.TestCase, name: str) -> None:
     test.assertIn(body['reason'], notice.message if notice else '')
 
 
-def profiled_heartbeat(config: Config) -> Dict[str, Any]:
-    return running_heartbeat(config, profile=state_of('attempt-2-master-0-3', 'FAILED', NO_PYTHON))
-
-
 def check_service_variables(test: unittest.TestCase, name: str) -> None:
     """
     The reserved names are those that the agent sets for a member of a cluster, except for one that users may replace;
@@ -240,8 +235,6 @@ CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'exit-reasons.json': check_exit_reasons,
     'heartbeat-answer.json': check_answer,
     'heartbeat-answer-early-stop.json': check_answer,
-    'heartbeat-answer-profile.json': check_profile_answer,
-    'heartbeat-profiled.json': check_produced(profiled_heartbeat),
     'heartbeat-answer-kept.json': check_answer,
     'heartbeat-exited.json': check_produced(exited_heartbeat),
     'heartbeat-interrupted.json': check_produced(interrupted_heartbeat),

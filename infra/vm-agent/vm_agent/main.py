@@ -49,13 +49,10 @@ from vm_agent.metrics.series_part import METRICS_KIND, SYSTEM_KIND, SeriesOrigin
 from vm_agent.metrics.system_metrics import SystemMeter, SystemSampler
 from vm_agent.metrics.system_series import SystemSeries
 from vm_agent.paths.installer import stack_dump_file
-from vm_agent.profiling.profiler import Outlets as ProfilerOutlets
-from vm_agent.profiling.profiler import Profiler, Program
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
-from vm_agent.program.processes import become_subreaper, find_processes
+from vm_agent.program.processes import become_subreaper
 from vm_agent.program.gpu_meter import GpuMeter
 from vm_agent.program.usage import DiskMeter, UsageMeter
-from vm_agent.setup.environment import VM_MARKER
 from vm_agent.setup.job_secrets import JobSecrets, SecretManager
 from vm_agent.shell.enter import remove_entry
 from vm_agent.storage.client import Author, Storage
@@ -149,12 +146,6 @@ class Boot:
         self._health = HealthWatch(HealthMonitor(policy), outlets, disk)
         self._metrics.on_sample.append(self._health.on_sample)
         self._sampler.on_reading.append(self._health.on_reading)
-        self._profiler = Profiler(
-            ProfilerOutlets(
-                self._directory, home / 'profile', self._gpus.latest, self._logs.log, self._heartbeats.send_soon
-            )
-        )
-        self._heartbeats.on_answer.append(self._profiler.on_answer)
 
     def _create_metrics(self, history: SeriesHistory) -> ProgramMetrics:
         config, spec = self._config, self._config.spec
@@ -222,7 +213,7 @@ class Boot:
         self._series_upload.start(self._config.intervals.sync_seconds)
         usage = UsageMeter(self._disk, limits.disk_bytes_max, self._gpus)
         state = self._state
-        probes = Probes(usage.measure, self._metrics, self._health.to_json, self._profiler.to_json)
+        probes = Probes(usage.measure, self._metrics, self._health.to_json)
         self._heartbeats.start(state.boot, state.first_sequence, probes)
         self._stop_signal.on_interruption.append(self._log_interruption)
         watch_machine(
@@ -278,11 +269,10 @@ class Boot:
         return f'{self._instance.instance_id}@{self._home}'
 
     def _on_started(self, pid: int) -> None:
-        venv, marker = self._home / 'venv', f'{VM_MARKER}={self._vm}'.encode()
+        venv = self._home / 'venv'
         is_container = self._config.container is not None
         find_dump_file = container_stack_dumps if is_container else stack_dump_file
         self._health.start(pid, venv, partial(find_dump_file, self._home if is_container else venv))
-        self._profiler.start(Program(lambda: find_processes(pid, marker), venv / 'bin' / 'python'))
 
     def _add_output(self, stream: str, block: bytes) -> None:
         self._output.add(stream, block)

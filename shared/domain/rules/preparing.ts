@@ -205,7 +205,6 @@ export function onReplicaStarted(job: Preparing, event: EventOf<'REPLICA_STARTED
     ranAt: event.at,
     uploadingAt: null,
     stopRequestedAt: null,
-    profile: null,
     firstRanAt: job.firstRanAt ?? event.at,
     waitingFor: null,
     wakeAt: heldFailure === null ? deadline : job.wakeAt,

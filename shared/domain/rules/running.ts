@@ -1,7 +1,6 @@
 import type { Transition } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
 import { type JobIn, MASTER } from '#shared/domain/job.ts';
-import { profileIdOf } from '#shared/domain/profile.ts';
 import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
 import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
 import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
@@ -48,17 +47,6 @@ export function onInterrupted(
 /** The job is cancelled with its program running. */
 export function onCancelRequested(job: Running, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
   return cancelJob(job, event, timeouts);
-}
-
-/** The request replaces the last one. Answers to the heartbeats of its replica carry it. */
-export function onProfileRequested(job: Running, event: EventOf<'PROFILE_REQUESTED'>): Transition {
-  const { at, attempt, replica, ordinal, seconds } = event;
-  const isEnding = isStopping(job) || job.uploadingAt !== null;
-  if (attempt !== job.attempt || isEnding || ordinal !== (job.profile?.ordinal ?? 0) + 1) {
-    return ignore(job);
-  }
-  const requestId = profileIdOf(attempt, replica, ordinal);
-  return move(job, { ...job, profile: { requestId, ordinal, replica, seconds, requestedAt: at } });
 }
 
 /** The agent stops the program when it is asked to, or at maxRunningTime; the control plane ends the job if it has not. */

@@ -46,7 +46,6 @@ export const RULES: Rules = {
     ATTEMPT_INTERRUPTED: running.onInterrupted,
     CANCEL_REQUESTED: running.onCancelRequested,
     STOP_REQUESTED: stopping.onStopRequested,
-    PROFILE_REQUESTED: running.onProfileRequested,
     DEADLINE_PASSED: running.onDeadlinePassed,
   },
   CLOSING: {

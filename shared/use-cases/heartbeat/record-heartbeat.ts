@@ -11,7 +11,6 @@ import {
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import { keepsVm, ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
-import { isProfileOffered } from '#shared/domain/profile.ts';
 import type { InterruptionNotice, Replica } from '#shared/domain/replica.ts';
 import { isWorthKeeping } from '#shared/domain/rules/keeping.ts';
 import { CLOCK_ERROR_MS_MAX, type Timeouts } from '#shared/domain/timeouts.ts';
@@ -76,15 +75,7 @@ export async function recordHeartbeat(
     await handleJobEvent(ports, { type, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
   }
   await resolveHeldFailure(ports, measured, sender.at);
-  return { ...answerOf(measured), ...profileFor(measured, replica) };
-}
-
-/** The profile that the replica is asked for and has not reported yet; lost with an answer, it is in the next one. */
-function profileFor(job: Job, { replica, heardAt, profile }: Replica): Pick<HeartbeatAnswer, 'profile'> {
-  const asked = job.status === 'RUNNING' && job.stopRequestedAt === null ? job.profile : null;
-  const isWanted =
-    asked?.replica === replica && asked.requestId !== profile?.requestId && isProfileOffered(asked, heardAt);
-  return isWanted ? { profile: { requestId: asked.requestId, seconds: asked.seconds } } : {};
+  return answerOf(measured);
 }
 
 /** Based on the job as it was read; VMs that are confirmed meanwhile are taken into account at the next heartbeat. */
@@ -207,7 +198,6 @@ function toReplica(
     rebootedAt: reboot === undefined ? null : before(sender.at, reboot.secondsAgo),
     health: heartbeat.health ?? [],
     transfer: heartbeat.transfer ?? null,
-    profile: heartbeat.profile ?? null,
   };
 }
 

@@ -15,7 +15,6 @@ import { closeServer, listen } from '../../../infra/embedded/http/server.ts';
 import type { Study } from '../../../shared/domain/study.ts';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { ObjectInfo } from '../../../shared/ports/object-store.ts';
-import type { ProfileView } from '../../../shared/protocol/profile-view.ts';
 import type { JobView, TrialView, TuningView } from '../../../shared/protocol/report.ts';
 import { pointsOf, SERIES_INDEX } from './metric-answers.ts';
 
@@ -28,8 +27,6 @@ export type TestCloud = {
   readonly jobs: Map<string, JobView[]>;
   /** The trials of every tuning. */
   readonly trials: TrialView[];
-  /** Each request for a profile consumes its next view; the last one is kept. */
-  readonly profiles: ProfileView[];
   readonly logs: LogEntry[];
   readonly vms: object[];
   /** `METHOD path` of every request to the API and the admin endpoint. */
@@ -61,7 +58,6 @@ export async function startTestCloud(): Promise<TestCloud> {
   const state = {
     jobs: new Map<string, JobView[]>(),
     trials: [] as TrialView[],
-    profiles: [] as ProfileView[],
     logs: [] as LogEntry[],
     vms: [] as object[],
     requests: [] as string[],
@@ -100,12 +96,9 @@ export async function startTestCloud(): Promise<TestCloud> {
   return cloud;
 }
 
-type State = Pick<TestCloud, 'jobs' | 'trials' | 'profiles' | 'logs' | 'vms' | 'requests' | 'store'>;
+type State = Pick<TestCloud, 'jobs' | 'trials' | 'logs' | 'vms' | 'requests' | 'store'>;
 
-function createApi(
-  { jobs, trials, profiles, logs, vms, requests, store }: State,
-  onAnswer: TestCloud['onAnswer'],
-): Hono {
+function createApi({ jobs, trials, logs, vms, requests, store }: State, onAnswer: TestCloud['onAnswer']): Hono {
   const app = new Hono();
   app.use(async ({ req }, next) => {
     const request = `${req.method} ${req.path}`;
@@ -138,16 +131,8 @@ function createApi(
     const error = { code: 404, message: 'There is no such job.', remedy: 'List the jobs to see their ids.' };
     return view === undefined ? context.json({ error }, 404) : context.json(view);
   });
-  const nextProfile = () => (profiles.length > 1 ? profiles.shift() : profiles[0]);
-  app.get('/v1/jobs/:jobId/profiles/:profileId', (context) => {
-    const error = { code: 404, message: 'There is no such profile.', remedy: 'Record one.' };
-    const view = nextProfile();
-    return view === undefined ? context.json({ error }, 404) : context.json(view);
-  });
   app.post('/v1/jobs/:target', (context) =>
-    context.req.param('target').endsWith(':profile')
-      ? context.json(nextProfile())
-      : context.json(jobs.get(context.req.param('target').replace(':cancel', ''))?.[0]),
+    context.json(jobs.get(context.req.param('target').replace(':cancel', ''))?.[0]),
   );
   app.get('/v1/jobs/:jobId/metrics', (context) => context.json(SERIES_INDEX));
   app.get('/v1/jobs/:jobId/metrics/points', (context) => context.json(pointsOf(context.req.queries('name') ?? [])));

@@ -29,7 +29,6 @@ const WEIGHTS: Readonly<Record<JobEventType, number>> = {
   CANCEL_REQUESTED: 1,
   RELEASE_REQUESTED: 1,
   STOP_REQUESTED: 1,
-  PROFILE_REQUESTED: 1,
   DELIVERY_EXHAUSTED: 1,
 };
 const types: fc.Arbitrary<JobEventType> = fc.oneof(

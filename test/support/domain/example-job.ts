@@ -121,13 +121,6 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
     CANCEL_REQUESTED: named('CANCEL_REQUESTED'),
     RELEASE_REQUESTED: named('RELEASE_REQUESTED'),
     STOP_REQUESTED: named('STOP_REQUESTED'),
-    PROFILE_REQUESTED: {
-      ...named('PROFILE_REQUESTED'),
-      attempt,
-      replica: 'master-0',
-      ordinal: job.status === 'RUNNING' && job.profile !== null ? job.profile.ordinal + 1 : 1,
-      seconds: 30,
-    },
     DELIVERY_EXHAUSTED: {
       ...named('DELIVERY_EXHAUSTED'),
       attempt,

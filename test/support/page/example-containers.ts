@@ -43,7 +43,7 @@ export function pullingJob(jobId: string, start: number): FixtureJob {
   return { view, definition: definitionOf(jobId), files: filesOf(jobId) };
 }
 
-/** A failed program whose VM is kept for another 20 minutes, with one profile of its run. */
+/** A failed program whose VM is kept for another 20 minutes. */
 export function keptJob(jobId: string, now: number): FixtureJob {
   const start = now - 25 * MINUTE;
   const view = viewOf(jobId, {

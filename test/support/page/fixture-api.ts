@@ -5,7 +5,6 @@ import { addResponseHeaders } from '#shared/api/response-headers.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobFiles } from '#shared/protocol/job-files.ts';
-import type { ProfileView } from '#shared/protocol/profile-view.ts';
 import type { JobView, TrialView } from '#shared/protocol/report.ts';
 import { type ExampleSeries, indexOf } from './example-series.ts';
 
@@ -20,10 +19,6 @@ export type FixtureJob = {
   readonly files?: JobFiles;
   readonly definition?: JobDefinition;
   readonly trials?: readonly TrialView[];
-  /** Those that were recorded. */
-  readonly profiles?: readonly ProfileView[];
-  /** A new profile: each request that follows it consumes the next view; the last one is kept. */
-  readonly recording?: ProfileView[];
 };
 
 /** The page, with an API that answers about these jobs: for sizes and contents that real jobs take too long to make. */
@@ -54,7 +49,7 @@ export function createFixtureApi(jobs: ReadonlyMap<string, FixtureJob>): Hono {
     });
     return context.json({ sparklines });
   });
-  app.get('/v1/jobs/:id/:part{definition|files|logs|profiles}', async (context, next) => {
+  app.get('/v1/jobs/:id/:part{definition|files|logs}', async (context, next) => {
     const { restriction, submittedBy } = jobOf(context.req.param('id')).view;
     const message = `Job ${context.req.param('id')} belongs to ${submittedBy}: only they and operators may read this.`;
     return restriction === null ? next() : context.json({ error: { code: 403, message, remedy: 'Ask them.' } }, 403);
@@ -92,25 +87,7 @@ export function createFixtureApi(jobs: ReadonlyMap<string, FixtureJob>): Hono {
       ...(end < trials.length && { nextPageToken: String(end) }),
     });
   });
-  routeProfiles(app, jobOf);
   return app;
-}
-
-function routeProfiles(app: Hono, jobOf: (id: string) => FixtureJob): void {
-  const nextOf = ({ recording = [] }: FixtureJob) => (recording.length > 1 ? recording.shift() : recording[0]);
-  app.post('/v1/jobs/:target{.+:profile}', (context) =>
-    context.json(nextOf(jobOf(context.req.param('target').replace(/:profile$/, '')))),
-  );
-  app.get('/v1/jobs/:id/profiles', (context) => {
-    const { profiles = [], recording = [] } = jobOf(context.req.param('id'));
-    const recorded = recording.filter(({ state }) => recording.length === 1 && state === 'RECORDED');
-    return context.json({ profiles: [...recorded, ...profiles].map(({ verdict: _verdict, ...view }) => view) });
-  });
-  app.get('/v1/jobs/:id/profiles/:profileId', (context) => {
-    const job = jobOf(context.req.param('id'));
-    const saved = job.profiles?.find(({ profileId }) => profileId === context.req.param('profileId'));
-    return context.json(saved ?? nextOf(job));
-  });
 }
 
 /** Every n-th point, and the last one; the API itself keeps extremes. */

@@ -27,7 +27,6 @@ async function request(method: string, path: string, caller: string | null) {
 
 const GUARDED = [
   ['POST', '/v1/jobs/digits:cancel'],
-  ['POST', '/v1/jobs/digits:profile'],
   ['POST', '/v1/jobs/digits:release'],
   ['GET', '/v1/jobs/digits/logs'],
   ['GET', '/v1/jobs/digits/files'],
@@ -79,7 +78,7 @@ describe('with only_own_jobs', () => {
     ['another case', 'DIGITS'],
     ['a slash', 'a%2Fdigits'],
     ['a parent', 'x%2F..%2Fdigits'],
-    ['a second action', 'digits:profile'],
+    ['a second action', 'digits:release'],
     ['a null character', 'digits%00'],
   ])('the id of a job with %s is not that of the job', async (_, jobId) => {
     await addJob('ada@example.com');

@@ -57,6 +57,7 @@ describe('the command line', () => {
 
   it.each([
     [['fly'], /unknown command 'fly'/],
+    [['profile', 'digits'], /unknown command 'profile'\. Use `dropforge exec JOB -- py-spy record/],
     [['images', 'build', '.', '--tag=a:1'], /unknown command 'images'\. Use `docker build` or `gcloud builds submit`/],
     [['jobs', 'lst'], /Did you mean list/],
     [['jobs', 'list', '--limt', '3'], /--limit/],

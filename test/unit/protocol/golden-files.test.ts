@@ -39,8 +39,6 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   'exit-reasons.json': null,
   'heartbeat-answer.json': heartbeatAnswerSchema,
   'heartbeat-answer-early-stop.json': heartbeatAnswerSchema,
-  'heartbeat-answer-profile.json': heartbeatAnswerSchema,
-  'heartbeat-profiled.json': heartbeatSchema,
   'heartbeat-answer-kept.json': heartbeatAnswerSchema,
   'heartbeat-exited.json': heartbeatSchema,
   'heartbeat-interrupted.json': heartbeatSchema,
@@ -101,8 +99,6 @@ const OPTIONAL_FIELDS = [
   'trial',
   'measurements',
   'isEarlyStop',
-  // Only after a user has asked for one.
-  'profile',
   // Only jobs that keep the VM of a failed program have them.
   'limits.keepOnFailureSeconds',
   // VMs of an older deployment do not name it.
@@ -310,23 +306,6 @@ describe('the TypeScript sender', () => {
     expect(replica).toMatchObject({ phase: 'PULLING', transfer: heartbeat.transfer });
     const hostile = { ...heartbeat, transfer: { doneBytes: 1, totalBytes: 2 ** 51 } };
     expect(heartbeatSchema.safeParse(hostile).success).toBe(false);
-  });
-
-  it('produces the answer to a heartbeat of a replica that is to be profiled', async () => {
-    const [jobs, replicas] = [openSqliteJobStore(database), openSqliteReplicaStore(database)];
-    const [tunings, curves] = [openSqliteTuningStore(database), openSqliteCurveStore(database)];
-    const vmName = vmNameOf('digits_20261121', 2, INSTANCE);
-    const steps = [
-      ['VMS_CREATED', 4_000],
-      ['REPLICA_STARTED', 5_000],
-      ['PROFILE_REQUESTED', 6_000],
-    ] as const;
-    const running = jobAfter(goldenJob(), ...steps) as JobIn<'RUNNING'>;
-    await jobs.create({ ...running, instances: [{ ...INSTANCE, vmName }] }, []);
-    const heartbeat = golden('heartbeat-profiled.json') as Heartbeat;
-    const sender = { vmName, instanceId: INSTANCE.instanceId, zone: 'us-central1-a', serviceAccount: null, at: 7_000 };
-    const ports = { jobs, replicas, tunings, curves, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
-    expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer-profile.json'));
   });
 
   it('holds the service variables and the exit reasons', () => {

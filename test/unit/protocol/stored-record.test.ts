@@ -182,7 +182,6 @@ describe('a stored job', () => {
       delete stored.stopRequestedAt;
       delete stored.heldFailure;
       delete stored.source.submittedBy;
-      delete stored.profile;
       delete stored.assemblingSince;
       delete stored.spec.limits.keepOnFailureMs;
       delete stored.kept;
@@ -204,6 +203,19 @@ describe('a stored job', () => {
     const finding = { code: 'STALLED', message: 'm', remedy: 'r', evidence: [], since: 1, until: null } as const;
     const stored = { ...exampleReplica(), health: [{ ...finding, code: 'NO_MOON' }, finding] };
     expect(parseStoredReplica(JSON.stringify(stored)).health).toEqual([finding]);
+  });
+
+  it('of the version that recorded profiles opens without them, and so does the record of its replica', () => {
+    const running = jobAfter(
+      queuedJob(),
+      ['PLACEMENT_CHOSEN', 2_000],
+      ['VMS_CREATED', 3_000],
+      ['REPLICA_STARTED', 4_000],
+    );
+    const request = { requestId: 'attempt-1-master-0-1', ordinal: 1, replica: 'master-0', seconds: 30, requestedAt: 5 };
+    expect(parseStoredJob(JSON.stringify({ ...running, profile: request }))).toEqual(running);
+    const profile = { requestId: 'attempt-1-master-0-1', state: 'RECORDED', message: '' };
+    expect(parseStoredReplica(JSON.stringify({ ...exampleReplica(), profile }))).toEqual(exampleReplica());
   });
 
   it('that no version could have written is rejected with its id and the field', () => {

@@ -5,7 +5,7 @@ import json
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Protocol, Sequence, Tuple
 
 from vm_agent.container.transfer import Transfer
 from vm_agent.control.config import Config
@@ -62,8 +62,6 @@ class Status:
     """The findings about the program."""
     transfer: Optional[Transfer] = None
     """While the image of a container is pulled."""
-    profile: Optional[Mapping[str, Any]] = None
-    """The last profile that was asked for."""
 
 
 class Metrics(Protocol):
@@ -84,7 +82,6 @@ class Probes:
     usage: Callable[[], Usage]
     metrics: Metrics
     health: Callable[[], Sequence[Mapping[str, Any]]] = lambda: ()
-    profile: Callable[[], Optional[Mapping[str, Any]]] = lambda: None
 
 
 def heartbeat_body(config: Config, sequence: int, status: Status) -> Dict[str, Any]:
@@ -127,8 +124,6 @@ def _optional_fields(status: Status) -> Dict[str, Any]:
         fields['health'] = list(status.health)
     if status.transfer is not None:
         fields['transfer'] = {'doneBytes': status.transfer.done_bytes, 'totalBytes': status.transfer.total_bytes}
-    if status.profile is not None:
-        fields['profile'] = dict(status.profile)
     return fields
 
 
@@ -193,8 +188,6 @@ class Heartbeats:
         self._keep_seconds = 0.0
         self.may_start = config.replica_count == 1
         """Whether the control plane has confirmed that all VMs of the cluster exist; not needed for a single VM."""
-        self.on_answer: List[Callable[[Mapping[str, Any]], None]] = []
-        """Called with every answer, in the thread that sends heartbeats: must not block or raise."""
 
     def start(self, boot: int, first_sequence: int, probes: Probes) -> None:
         """`boot` is 0 for the VM's first boot."""
@@ -211,10 +204,6 @@ class Heartbeats:
     def set_transfer(self, transfer: Optional[Transfer]) -> None:
         """Reported from the next heartbeat on; None once nothing is transferred."""
         self._transfer = transfer
-
-    def send_soon(self) -> None:
-        """Sends a heartbeat now instead of at the end of the interval."""
-        self._changed.set()
 
     def set_program_end(self, report: ExitReport, ended_at: Optional[float]) -> None:
         """
@@ -282,8 +271,6 @@ class Heartbeats:
                 if notice is not None:
                     self._stop_signal.request_stop(notice)
                 self._update_may_start(answer)
-                for handle in self.on_answer:
-                    handle(answer)
             interval = self._interval()
             self._changed.wait(interval if answer is not None else min(next(delays), interval))
 
@@ -304,7 +291,6 @@ class Heartbeats:
             measurements=self._probes.metrics.batch(),
             health=self._probes.health(),
             transfer=self._transfer if report is None else None,
-            profile=self._probes.profile(),
         )
 
     def _update_may_start(self, answer: Mapping[str, Any]) -> None:

@@ -6,13 +6,13 @@ itself is not signaled: it no longer has the dump file open.
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from pathlib import Path
-from typing import List, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from vm_agent.paths.stacks import DUMP_SIGNAL
-from vm_agent.profiling.py_spy import find_py_spy
 from vm_agent.storage.foreign_files import open_regular
 
 PROC = Path('/proc')
@@ -50,6 +50,12 @@ def shorten_frame(frame: str) -> str:
     if match is None or match['file'] is None:
         return frame
     return f'{"/".join(Path(match["file"]).parts[-2:])}, line {match["line"]}, in {match["name"]}'
+
+
+def find_py_spy(python: Path) -> Optional[str]:
+    """Returns the command of the program's environment, or of the machine; None if there is none."""
+    beside = python.parent / 'py-spy'
+    return str(beside) if beside.is_file() else shutil.which('py-spy')
 
 
 def _dump_with_py_spy(pids: Sequence[int], python: Path) -> Tuple[str, ...]:

@@ -12,8 +12,6 @@ PACKAGES_PREFIX = 'packages/'
 LOGS_PREFIX = 'dropforge-logs/'
 # The metric histories of replicas, in parts.
 SERIES_PREFIX = 'dropforge-metrics/'
-# Profiles of replicas that were asked for.
-PROFILES_PREFIX = 'dropforge-profiles/'
 # The parts of files that are being uploaded.
 PARTS_PREFIX = 'dropforge-parts/'
 FILE_COUNT_MAX = 100_000
@@ -103,7 +101,7 @@ def is_restorable(name: str) -> bool:
         is_plain
         and not PurePosixPath(name).is_absolute()
         and name != MANIFEST_NAME
-        and not name.startswith((PACKAGES_PREFIX, LOGS_PREFIX, SERIES_PREFIX, PROFILES_PREFIX, PARTS_PREFIX))
+        and not name.startswith((PACKAGES_PREFIX, LOGS_PREFIX, SERIES_PREFIX, PARTS_PREFIX))
     )
 
 

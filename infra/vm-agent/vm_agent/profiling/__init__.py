@@ -1,1 +1,0 @@
-"""Profiles of the program, on request: py-spy in the background."""

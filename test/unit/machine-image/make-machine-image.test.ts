@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 const FOLDER = join(import.meta.dirname, '../../../infra/machine-image');
 const SCRIPT = join(FOLDER, 'make-machine-image.sh');
+const HOOK = '../vm-agent/vm_agent/paths/hook.py';
 const BASE = ['--project', 'my-project', '--zone', 'us-central1-a', '--build', 'v7'];
 
 let root: string;
@@ -164,7 +165,9 @@ describe('a run', () => {
         Buffer.from(part ?? '', 'base64'),
       );
       expect(embedded[1]?.toString()).toBe(readFileSync(join(FOLDER, 'check-image.sh'), 'utf8'));
-      expect(JSON.parse(embedded[2]?.toString() ?? '')).toMatchObject({ name: '2.20', pythonVersion: '3.12' });
+      expect(embedded[2]?.toString()).toBe(readFileSync(join(FOLDER, 'try_files.py'), 'utf8'));
+      expect(embedded[3]?.toString()).toBe(readFileSync(join(FOLDER, HOOK), 'utf8'));
+      expect(JSON.parse(embedded[4]?.toString() ?? '')).toMatchObject({ name: '2.20', pythonVersion: '3.12' });
     }
   });
 });
@@ -199,10 +202,10 @@ describe('the scripts and the template', () => {
   });
 
   it('the template uses only existing files', () => {
-    const files = [...template.matchAll(/\$\{path\.root\}\/([\w.-]+)|file\("([\w.-]+)"\)/g)].map(
+    const files = [...template.matchAll(/\$\{path\.root\}\/([\w./-]+)|file\("([\w.-]+)"\)/g)].map(
       ([, a, b]) => a ?? b ?? '',
     );
-    expect(files).toContain('provision.sh');
+    expect(files).toEqual(expect.arrayContaining(['provision.sh', 'try_files.py', HOOK]));
     expect(() => files.map((name) => readFileSync(join(FOLDER, name)))).not.toThrow();
   });
 

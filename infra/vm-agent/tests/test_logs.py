@@ -84,9 +84,10 @@ class LogShipperTest(unittest.TestCase):
 
     def ship(self, send: object, lines: int) -> List[str]:
         shipper = LogShipper(LogSettings('vm-0', 0.01), send)  # type: ignore[arg-type]
-        shipper.start()
+        # Before the start: the batches, and so the number of tries, would depend on the time otherwise.
         for number in range(lines):
             shipper.add_output('stdout', [f'line {number}'])
+        shipper.start()
         shipper.close(10)
         return [line.text for batch in self.batches for line in batch]
 
@@ -172,11 +173,7 @@ class LogShipperTest(unittest.TestCase):
             tries.append(len(batch))
             raise EntriesRejected('400 bad batch')
 
-        shipper = LogShipper(LogSettings('vm-0', 0.01), send)
-        # Before the start: how many batches there are would depend on the time otherwise.
-        shipper.add_output('stdout', [f'line {number}' for number in range(500)])
-        shipper.start()
-        shipper.close(10)
+        self.ship(send, 500)
         self.assertEqual(tries[0], 500)
         self.assertLess(len(tries), 2 * REJECTIONS_MAX)
 

@@ -117,7 +117,7 @@ async function measure(engine: EngineUnderTest): Promise<BenchRow[]> {
       ]);
       pairs.push({ contained: ofContainer, plain: ofPackage });
     }
-    return rowsOf(engine.kind, { first, starts, pairs });
+    return rowsOf({ first, starts, pairs });
   } finally {
     await cloud.stop();
     await registry.stop();
@@ -140,15 +140,15 @@ async function run(cloud: CloudUnderTest, name: string, job: object): Promise<Ru
   };
 }
 
-function rowsOf(kind: string, { first, starts, pairs }: Measured): BenchRow[] {
+function rowsOf({ first, starts, pairs }: Measured): BenchRow[] {
   const start = median(starts.map(({ contained }) => contained.startSeconds));
   const floor = median(starts.map(({ plain }) => plain.startSeconds));
   const packageStart = `${floor.toFixed(1)} s`;
   return [
-    toOverheadRow(`${kind}: throughput lost in a container, all cores busy`, pairs, ({ rate }) => rate),
-    toOverheadRow(`${kind}: work lost per CPU second in a container`, pairs, ({ cpuRate }) => cpuRate),
+    toOverheadRow('throughput lost in a container, all cores busy', pairs, ({ rate }) => rate),
+    toOverheadRow('work lost per CPU second in a container', pairs, ({ cpuRate }) => cpuRate),
     {
-      name: `${kind}: submission to program, the image is pulled (floor: a package without requirements)`,
+      name: 'submission to program, the image is pulled (floor: a package without requirements)',
       measured: `${first.startSeconds.toFixed(1)} s`,
       floor: packageStart,
       ratio: first.startSeconds / floor,
@@ -156,7 +156,7 @@ function rowsOf(kind: string, { first, starts, pairs }: Measured): BenchRow[] {
       isMet: first.startSeconds <= PULL_SECONDS_MAX,
     },
     {
-      name: `${kind}: submission to program, the image is on the machine (floor: a package without requirements)`,
+      name: 'submission to program, the image is on the machine (floor: a package without requirements)',
       measured: `${start.toFixed(1)} s`,
       floor: packageStart,
       ratio: start / floor,

@@ -58,9 +58,9 @@ process.exitCode = await run(process.argv.slice(2), {
     const { startEmbeddedCloud } = await import('#infra/embedded/embedded-cloud.ts');
     return startEmbeddedCloud({ ...options, environment: process.env });
   },
-  findContainerEngine: async () => {
-    const { findContainerEngine } = await import('#infra/embedded/container-engine.ts');
-    return findContainerEngine(process.env);
+  hasContainerEngine: async () => {
+    const { hasContainerEngine } = await import('#infra/embedded/container-engine.ts');
+    return hasContainerEngine(process.env);
   },
 });
 

@@ -67,8 +67,8 @@ export type Io = {
   /** Aborted on SIGINT, SIGTERM and SIGHUP and, for commands that started an embedded cloud, when stdout is closed. */
   readonly interrupted: AbortSignal;
   readonly startCloud: StartCloud;
-  /** The container engine of this machine that the embedded cloud would use; null if none answers. */
-  readonly findContainerEngine: () => Promise<'docker' | 'podman' | null>;
+  /** Whether this machine has a container engine that its embedded cloud would use. */
+  readonly hasContainerEngine: () => Promise<boolean>;
 };
 
 export type Output = {

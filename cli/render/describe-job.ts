@@ -1,7 +1,7 @@
 import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
-import { formatAgo, formatBytes, formatDuration, formatMoment } from '#cli/render/format.ts';
+import { formatAgo, formatDuration, formatMoment } from '#cli/render/format.ts';
 import { formatImages } from '#cli/render/format-images.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
@@ -195,7 +195,7 @@ function describeReplicas(replicas: readonly ReplicaView[], nowMs: number): stri
     replica.vmName,
     replica.phase,
     formatAgo(replica.heardTime, nowMs),
-    (replica.transfer === null ? describeProgress(replica) : describeTransfer(replica.transfer)) || '-',
+    describeProgress(replica) || '-',
     describeUsage(replica) || '-',
   ]);
   return formatTable(['REPLICA', 'VM', 'PHASE', 'HEARTBEAT', 'PROGRESS', 'USAGE'], rows);
@@ -212,10 +212,6 @@ export function describeProgress({
     ([name, value]) => `${name} ${typeof value === 'number' ? Number(value.toPrecision(4)) : value}`,
   );
   return [...steps, ...values].join(', ');
-}
-
-function describeTransfer({ doneBytes, totalBytes }: NonNullable<ReplicaView['transfer']>): string {
-  return `image ${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}`;
 }
 
 function describeUsage({ cpuFraction, memoryBytes, diskBytes, gpus }: ReplicaView): string {

@@ -3,9 +3,9 @@ import type { Problem } from '#shared/protocol/report.ts';
 
 const NO_ENGINE: Problem = {
   code: 'CONTAINER_ENGINE_MISSING',
-  message: 'Neither Docker nor Podman answers on this machine, so its embedded cloud would reject the job.',
+  message: 'No command `docker` answers on this machine, so its embedded cloud would reject the job.',
   remedy:
-    'Install Docker or Podman, or start its service: `docker info` shows why it does not answer, such as a user who is not in the group docker. A deployment on Google Cloud needs neither here.',
+    'Install Docker, or podman-docker beside Podman, or start its service: `docker info` shows why it does not answer, such as a user who is not in the group docker. A deployment on Google Cloud needs none here.',
 };
 
 type Checked = { readonly images: readonly string[]; readonly warnings: readonly Problem[] };
@@ -13,8 +13,8 @@ type Checked = { readonly images: readonly string[]; readonly warnings: readonly
 /** Adds a warning if containers cannot run on this machine. Engines are asked only if there are containers. */
 export async function withEngineWarning<Found extends Checked>(
   found: Found,
-  { findContainerEngine }: Pick<Io, 'findContainerEngine'>,
+  { hasContainerEngine }: Pick<Io, 'hasContainerEngine'>,
 ): Promise<Found> {
-  const isMissing = found.images.length > 0 && (await findContainerEngine()) === null;
+  const isMissing = found.images.length > 0 && !(await hasContainerEngine());
   return isMissing ? { ...found, warnings: [...found.warnings, NO_ENGINE] } : found;
 }

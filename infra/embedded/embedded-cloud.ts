@@ -2,6 +2,7 @@ import type { FunctionPorts } from '#functions/function-ports.ts';
 import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
 import { startDeletingStagedUploads } from '#infra/embedded/cloud-storage/delete-staged-uploads.ts';
 import { startCacheTrimming } from '#infra/embedded/cloud-storage/trim-cache.ts';
+import { describePodmanAlone } from '#infra/embedded/container-engine.ts';
 import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
@@ -72,6 +73,10 @@ async function startOnce(options: EmbeddedCloudOptions, resources: AsyncDisposab
   resources.defer(() => deleting.stop());
   const endpoints = endpointsOf(ports, serverPorts);
   await writeEndpoints(options.dataDir, endpoints);
+  const missing = describePodmanAlone(options.environment);
+  if (missing !== null) {
+    logger.log('WARNING', missing);
+  }
   return endpoints;
 }
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { findContainerEngine } from '#infra/embedded/container-engine.ts';
+import { hasContainerEngine } from '#infra/embedded/container-engine.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import type { Architecture } from '#shared/domain/architecture.ts';
@@ -37,7 +37,7 @@ export async function readEmbeddedIntakeSettings(
     containers: {
       allowsRoot: config.containers.allowRoot,
       // Asked for each job: an engine may be started at any time.
-      findEngine: () => findContainerEngine(environment),
+      hasEngine: () => hasContainerEngine(environment),
     },
     keeping: { msMax: config.keepOnFailureSecondsMax * 1_000, costUsdMax: config.keepOnFailureCostUsdMax },
     hasShellAccess: true,

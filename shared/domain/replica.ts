@@ -61,9 +61,6 @@ export const NO_USAGE: ReplicaUsage = {
 
 export const NO_PROGRESS: ReplicaProgress = { step: null, stepsMax: null, metrics: {} };
 
-/** How much of a container's image has been downloaded; layers that the machine has are not counted. */
-export type Transfer = { readonly doneBytes: number; readonly totalBytes: number };
-
 /** Compute Engine ends the replica's VM. */
 export type InterruptionNotice = {
   /** Whether the program is being stopped for it. */
@@ -101,12 +98,13 @@ export type Replica = {
   readonly rebootedAt: TimestampMs | null;
   /** What the agent noticed about the training, at most one finding per code. */
   readonly health: readonly HealthFinding[];
-  /** Null in every phase but PULLING, and until the download begins. */
-  readonly transfer: Transfer | null;
 };
 
-/** The values of a replica that was not interrupted, has not ended and downloads nothing. */
+/** The values of a replica that was not interrupted and has not ended. */
 export const UNINTERRUPTED = {
-  ...{ pendingExit: null, endedAt: null, notice: null, rebootedAt: null },
-  ...{ health: [], transfer: null },
+  pendingExit: null,
+  endedAt: null,
+  notice: null,
+  rebootedAt: null,
+  health: [],
 } as const;

@@ -56,12 +56,6 @@ const healthFindingSchema = z.object({
   until: z.int().min(0).nullable(),
 });
 
-/** Intake accepts smaller images only, by far. */
-const TRANSFER_BYTES_MAX = 2 ** 50;
-const transferBytes = bytes.max(TRANSFER_BYTES_MAX);
-
-const transferSchema = z.object({ doneBytes: transferBytes, totalBytes: transferBytes });
-
 /** The body of the agent's POST to the heartbeat function: at most 64 KiB of JSON. */
 export const heartbeatSchema = z.object({
   protocol: z.literal(SUPPORTED_PROTOCOLS),
@@ -120,8 +114,6 @@ export const heartbeatSchema = z.object({
   reboot: rebootSchema.optional(),
   /** What the agent noticed about the training; absent if nothing. One finding per code, the newest. */
   health: z.array(healthFindingSchema).max(HEALTH_CODES.length).optional(),
-  /** Present while the image of a container is downloaded. */
-  transfer: transferSchema.optional(),
 });
 
 /**

@@ -170,8 +170,6 @@ export const jobViewSchema = z.object({
       stepsMax: z.number().nullable(),
       /** The last values; one that is not a finite number is `NaN`, `Infinity` or `-Infinity`, as text. */
       metrics: z.record(z.string(), z.union([z.number(), z.enum(NON_FINITE_VALUES)])),
-      /** While the image of a container is downloaded. */
-      transfer: z.object({ doneBytes: z.number(), totalBytes: z.number() }).nullable().default(null),
     }),
   ),
   /** Set for a hyperparameter tuning: its trials are jobs of their own. */

@@ -298,7 +298,6 @@ const replicaSchema = z.object({
     .array(storedHealthSchema.nullable().catch(null))
     .transform((findings) => findings.filter((finding) => finding !== null))
     .default([]),
-  transfer: z.object({ doneBytes: count, totalBytes: count }).nullable().default(null),
 });
 
 /** Parses each of a list of records; throws UnreadableRecordsError with the others if some cannot be parsed. */

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => engine?.stop());
 
 it('the check of a machine image starts a real container without a network, and leaves no image', async (context) => {
-  if (engine?.kind !== 'docker') {
+  if (engine === null) {
     context.skip('Docker does not answer');
     return;
   }

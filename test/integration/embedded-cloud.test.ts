@@ -26,7 +26,7 @@ beforeAll(async () => {
     registry: { resolve: (image: ImageRequest) => (isRegistryDown ? noAnswer() : exampleRegistry().resolve(image)) },
     intake: {
       ...ports.intake,
-      containers: { ...ports.intake.containers, allowsRoot: true, findEngine: async () => 'docker' as const },
+      containers: { ...ports.intake.containers, allowsRoot: true, hasEngine: async () => true },
     },
     jobs: {
       ...ports.jobs,

@@ -7,21 +7,20 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { BUCKET, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { makeSdist, makeZip } from '../support/agent/vm-agent-package.ts';
 import { startContainerMachineForEachTest } from '../support/containers/container-machine.ts';
-import { type EngineUnderTest, startEnginesUnderTest } from '../support/containers/engine-under-test.ts';
+import { type EngineUnderTest, startEngineUnderTest } from '../support/containers/engine-under-test.ts';
 import { createMemoryGroup } from '../support/containers/memory-group.ts';
 
 /** Enough for the agent, and for an engine's command. */
 const MEMORY_BYTES_MAX = 400_000_000;
 
-const engines = await startEnginesUnderTest();
-const limited = engines.length === 0 ? null : await createMemoryGroup(MEMORY_BYTES_MAX);
+const engine = await startEngineUnderTest();
+const limited = engine === null ? null : await createMemoryGroup(MEMORY_BYTES_MAX);
 afterAll(() => limited?.remove());
 
-if (engines.length === 0) {
+if (engine === null) {
   it('is not tested, as this machine has no container engine', () => {});
-}
-for (const engine of engines) {
-  describe(`a program in a container of ${engine.kind}`, () => suite(engine));
+} else {
+  describe('a program in a container', () => suite(engine));
 }
 
 function suite(engine: EngineUnderTest) {

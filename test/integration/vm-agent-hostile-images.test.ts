@@ -1,15 +1,14 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { BUCKET, JOB_DIR } from '../support/agent/vm-agent-cloud.ts';
 import { startContainerMachineForEachTest } from '../support/containers/container-machine.ts';
-import { type EngineUnderTest, startEnginesUnderTest } from '../support/containers/engine-under-test.ts';
+import { type EngineUnderTest, startEngineUnderTest } from '../support/containers/engine-under-test.ts';
 import type { ImageOptions } from '../support/containers/test-image.ts';
 
-const engines = await startEnginesUnderTest();
-if (engines.length === 0) {
+const engine = await startEngineUnderTest();
+if (engine === null) {
   it('is not tested, as this machine has no container engine', () => {});
-}
-for (const engine of engines) {
-  describe(`a hostile image with ${engine.kind}`, () => suite(engine));
+} else {
+  describe('a hostile image', () => suite(engine));
 }
 
 type Case = {

@@ -65,7 +65,7 @@ async function contentsOf(folder: string): Promise<string> {
 }
 
 describe('a VM that pulls the image of its container', () => {
-  it('reports how much has arrived, keeps the password to itself, and ends when it is shut down', async (context) => {
+  it('keeps the password to itself, and ends when it is shut down', async (context) => {
     if (engine === null) {
       context.skip('no container engine or no docker-registry');
     }
@@ -75,9 +75,7 @@ describe('a VM that pulls the image of its container', () => {
     front.faults = { login: `alice:${PASSWORD}`, stall: stalled.resolve };
     const child = boot(image);
     await stalled.promise;
-    await until(() => cloud().heartbeats.some(({ transfer }) => transfer !== undefined), child);
-    const reported = cloud().heartbeats.find(({ transfer }) => transfer !== undefined);
-    expect(reported).toMatchObject({ phase: 'PULLING', transfer: { totalBytes: image.sizeBytes } });
+    await until(() => cloud().heartbeats.some(({ phase }) => phase === 'PULLING'), child);
 
     const encoded = Buffer.from(`alice:${PASSWORD}`).toString('base64');
     const { stdout: processes } = await promisify(execFile)('ps', ['-eo', 'args', '-ww']);
@@ -90,7 +88,6 @@ describe('a VM that pulls the image of its container', () => {
     await endedAt;
     const last = cloud().heartbeats.at(-1);
     expect(last).toMatchObject({ phase: 'EXITED', exit: { reason: 'STOPPED' } });
-    expect(last?.transfer).toBeUndefined();
     expect(JSON.stringify([cloud().heartbeats, cloud().logEntries])).not.toContain(PASSWORD);
   });
 

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
 import { summarizeMachines } from '#dashboard/format/format-machines.ts';
-import { formatBytes, formatPercent, formatUsd } from '#dashboard/format/format-number.ts';
+import { formatPercent, formatUsd } from '#dashboard/format/format-number.ts';
 import { formatAge, formatDateTime, formatDuration } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { JobActions } from '#dashboard/screens/job/job-actions.tsx';
-import { progressOf, pullOf, ranMs } from '#dashboard/screens/job/progress.ts';
+import { progressOf, ranMs } from '#dashboard/screens/job/progress.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
@@ -34,7 +34,7 @@ export function JobHeader({ job, now, onChange }: Props) {
       {job.restriction !== null && <p class="job-restriction user-text">{job.restriction}</p>}
       <JobFacts job={job} now={now} />
       <ProgressBar job={job} now={now} />
-      <PullBar job={job} />
+      {job.replicas.some(({ phase }) => phase === 'PULLING') && <div class="progress">Pulling the image</div>}
     </header>
   );
 }
@@ -107,27 +107,6 @@ function ProgressBar({ job, now }: Pick<Props, 'job' | 'now'>) {
         {stepsMax !== null && ` of ${stepsMax.toLocaleString('en-US')}`}
         {fraction !== null && ` · ${formatPercent(fraction)}`}
         {etaMs !== null && ` · about ${formatDuration(etaMs)} left`}
-      </span>
-    </div>
-  );
-}
-
-/** The download of the containers' images, before the program starts. */
-function PullBar({ job }: Pick<Props, 'job'>) {
-  const pull = pullOf(job);
-  if (pull === null) {
-    return null;
-  }
-  const { doneBytes, totalBytes, replicaCount } = pull;
-  const fraction = totalBytes > 0 ? Math.min(1, doneBytes / totalBytes) : 0;
-  return (
-    <div class="progress">
-      <progress class="progress-bar" value={fraction} max={1} aria-label="Download of the image">
-        {formatPercent(fraction)}
-      </progress>
-      <span>
-        {replicaCount === 1 ? 'Pulling the image' : `Pulling images on ${replicaCount} machines`}:{' '}
-        {formatBytes(doneBytes)} of {formatBytes(totalBytes)} · {formatPercent(fraction)}
       </span>
     </div>
   );

@@ -16,22 +16,6 @@ export function progressOf(job: JobView, now: number): Progress | null {
   return { step, stepsMax, etaMs: isRunning ? ((stepsMax - step) * ranMs(job, now)) / step : null };
 }
 
-export type Pull = { readonly doneBytes: number; readonly totalBytes: number; readonly replicaCount: number };
-
-/** How much of their images the replicas have downloaded, summed over those that download one; null if none does. */
-export function pullOf({ replicas }: Pick<JobView, 'replicas'>): Pull | null {
-  const transfers = replicas.flatMap(({ transfer }) => (transfer === null ? [] : [transfer]));
-  const sum = (of: (transfer: (typeof transfers)[number]) => number) =>
-    transfers.reduce((total, transfer) => total + of(transfer), 0);
-  return transfers.length === 0
-    ? null
-    : {
-        doneBytes: sum(({ doneBytes }) => doneBytes),
-        totalBytes: sum(({ totalBytes }) => totalBytes),
-        replicaCount: transfers.length,
-      };
-}
-
 /** How long the program has run, over all attempts. */
 export function ranMs({ timeline }: Pick<JobView, 'timeline'>, now: number): number {
   return timeline

@@ -1,5 +1,4 @@
-import { formatPercent } from '#dashboard/format/format-number.ts';
-import { progressOf, pullOf } from '#dashboard/screens/job/progress.ts';
+import { progressOf } from '#dashboard/screens/job/progress.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 /** How far a job is. */
@@ -16,7 +15,7 @@ export function isEnded({ state }: Pick<JobView, 'state'>): boolean {
   return STATES_WITH_END.has(state);
 }
 
-/** By its trials, the download of its images, or its steps; null without them. */
+/** By its trials or its steps; null without them. */
 export function describeProgress(job: JobView, now: number): Progress | null {
   if (job.tuning !== null) {
     const { endedTrialCount, trialsMax, forecast } = job.tuning;
@@ -26,11 +25,6 @@ export function describeProgress(job: JobView, now: number): Progress | null {
       text: `${endedTrialCount} of ${trialsMax} trials`,
       leftMs: isEnded(job) || endTime === null ? null : Date.parse(endTime) - now,
     };
-  }
-  const pull = pullOf(job);
-  if (pull !== null) {
-    const fraction = pull.totalBytes > 0 ? Math.min(1, pull.doneBytes / pull.totalBytes) : 0;
-    return { fraction, text: `pulling, ${formatPercent(fraction)}`, leftMs: null };
   }
   const { step, stepsMax } = masterOf(job) ?? { step: null, stepsMax: null };
   if (step === null) {

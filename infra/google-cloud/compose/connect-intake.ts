@@ -58,7 +58,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     containers: {
       allowsRoot: settings.CONTAINERS_AS_ROOT,
       // That of the machine image.
-      findEngine: async () => 'docker',
+      hasEngine: async () => true,
     },
     keeping: {
       msMax: settings.KEEP_ON_FAILURE_SECONDS_MAX * 1_000,

@@ -1,6 +1,6 @@
 """
 Pulls one image as the agent does, with the machine's engine. Reads a JSON object from stdin, and prints one JSON object
-a line: transfers, log lines, and how it ended.
+a line: log lines, and how it ended.
 """
 
 import json
@@ -14,12 +14,10 @@ from typing import Any, Mapping, Sequence
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.container.engine import find_engine
-from vm_agent.container.pull import FindExcess, PullContext, RegistryAccess, pull_image
+from vm_agent.container.pull import PullContext, RegistryAccess, pull_image
 from vm_agent.container.pull_space import DiskAllowance
 from vm_agent.container.spec import ContainerSpec
-from vm_agent.container.transfer import Transfer
 from vm_agent.control.config import Limits
-from vm_agent.control.container_launcher import stop_for_excess
 from vm_agent.control.decisions import StopNotice
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.control.supervisor import Monitored, Supervisor
@@ -57,21 +55,17 @@ def main() -> int:
         mask.add(options['secret'])
         return str(options['secret'])
 
-    def show_transfer(transfer: Transfer) -> None:
-        show(doneBytes=transfer.done_bytes, totalBytes=transfer.total_bytes)
-
     supervisor = Supervisor(
         Monitored(LIMITS, stop_signal, lambda: float('inf'), lambda: 0, lambda _stream, block: show(tool=block.decode()))
     )
     with tempfile.TemporaryDirectory() as folder:
 
-        def run(argv: Sequence[str], environment: Mapping[str, str], find_excess: FindExcess) -> ToolResult:
-            command = Command(argv, environment, Path(folder), b'DROPFORGE_VM=test', mask)
-            return supervisor.run_tool(command, lambda: stop_for_excess(find_excess()))
+        def run(argv: Sequence[str], environment: Mapping[str, str]) -> ToolResult:
+            return supervisor.run_tool(Command(argv, environment, Path(folder), b'DROPFORGE_VM=test', mask))
 
         context = PullContext(
             folder=Path(folder),
-            policy=RetryPolicy(sys.maxsize, options.get('retrySeconds', 30), stop_signal.requested),
+            policy=RetryPolicy(sys.maxsize, 30, stop_signal.requested),
             run=run,
             disk=DiskAllowance(
                 lambda: int(options.get('diskBytesMax', LIMITS.disk_bytes_max)), LIMITS.disk_remedy, is_own_disk=True
@@ -79,8 +73,8 @@ def main() -> int:
             check=supervisor.check,
             access=RegistryAccess(lambda: 'ya29.token', lambda: 'vm@lab.iam.gserviceaccount.com', read_secret),
             mask=mask,
-            report=show_transfer,
             log=lambda text, severity: show(log=mask(text), severity=severity),
+            pauses_seconds=(0.5, 0.5),
         )
         spec = ContainerSpec(
             image=options['image'],

@@ -46,7 +46,7 @@ class ContainerProcessTest(unittest.TestCase):
             if stop_after and stop_after in self.commands():
                 raise ReplicaEnded(ExitReport('STOPPED', 'The job was cancelled.'))
 
-        engine = Engine('docker', '28', {'PATH': str(self.folder), 'STATE': str(self.folder), **behavior})
+        engine = Engine('28', {'PATH': str(self.folder), 'STATE': str(self.folder), **behavior})
         begun_at = time.monotonic()
         with self.assertRaises(ReplicaEnded) as ended:
             ContainerProcess(

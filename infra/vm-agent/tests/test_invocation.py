@@ -14,8 +14,7 @@ from vm_agent.container.process import to_return_code
 from vm_agent.container.variables import forwarded_variables
 from vm_agent.program.exit_report import ReplicaEnded
 
-DOCKER = Engine('docker', '28', {'PATH': '/usr/bin', 'HOME': '/root', 'DOCKER_HOST': 'unix:///run/d.sock'})
-PODMAN = Engine('podman', '4.3.1', {'PATH': '/usr/bin'})
+DOCKER = Engine('28', {'PATH': '/usr/bin', 'HOME': '/root', 'DOCKER_HOST': 'unix:///run/d.sock'})
 INVOCATION = Invocation(
     name='dropforge-1',
     vm='1@/home',
@@ -34,7 +33,7 @@ INVOCATION = Invocation(
 
 class InvocationTest(unittest.TestCase):
     def test_gives_a_container_no_more_than_it_needs(self) -> None:
-        arguments = INVOCATION.arguments(DOCKER)
+        arguments = INVOCATION.arguments()
         text = ' '.join(arguments)
         self.assertIn('--cap-drop ALL --security-opt no-new-privileges', text)
         self.assertNotIn('privileged ', text.replace('no-new-privileges ', ''))
@@ -43,14 +42,14 @@ class InvocationTest(unittest.TestCase):
             self.assertNotIn(capability, text)
 
     def test_mounts_paths_with_commas_quotes_and_colons(self) -> None:
-        mount = INVOCATION.arguments(DOCKER)[INVOCATION.arguments(DOCKER).index('--mount') + 1]
+        mount = INVOCATION.arguments()[INVOCATION.arguments().index('--mount') + 1]
         (fields,) = csv.reader([mount])
         self.assertEqual(fields, ['type=bind', 'source=/a,b', 'target=/gcs/bucket/c:"d"', 'readonly'])
 
     def test_applies_niceness_and_memory_only_if_there_is_a_limit(self) -> None:
-        self.assertNotIn('--memory', INVOCATION.arguments(DOCKER))
-        self.assertNotIn('--cpu-shares', INVOCATION.arguments(DOCKER))
-        limited = replace(INVOCATION, memory_bytes=5, nice=10).arguments(DOCKER)
+        self.assertNotIn('--memory', INVOCATION.arguments())
+        self.assertNotIn('--cpu-shares', INVOCATION.arguments())
+        limited = replace(INVOCATION, memory_bytes=5, nice=10).arguments()
         self.assertIn('--memory 5 --memory-swap 5', ' '.join(limited))
         self.assertIn('--cpu-shares 109', ' '.join(limited))
 
@@ -66,14 +65,14 @@ class InvocationTest(unittest.TestCase):
     def test_a_job_sets_no_variable_of_the_engines_command(self) -> None:
         # Root runs the command on the machine: its loader, storage and notifications are not the job's.
         hostile = ('LD_PRELOAD', 'GLIBC_TUNABLES', 'GCONV_PATH', 'STORAGE_DRIVER', '_CONTAINERS_ROOTLESS_UID', 'NOTIFY_SOCKET')
-        _, environment, text = split_variables(PODMAN, {name: '/output/x' for name in hostile})
-        self.assertEqual(environment, PODMAN.environment)
+        _, environment, text = split_variables(DOCKER, {name: '/output/x' for name in hostile})
+        self.assertEqual(environment, DOCKER.environment)
         self.assertEqual(text.count('/output/x'), len(hostile))
         # An environment file has no values of several lines, and a file can have a name of several lines.
         with self.assertRaises(ReplicaEnded) as ended:
-            split_variables(PODMAN, {'LD_PRELOAD': '/output/x\n'})
+            split_variables(DOCKER, {'LD_PRELOAD': '/output/x\n'})
         self.assertIn('LD_PRELOAD', ended.exception.report.message)
-        _, environment, _ = split_variables(PODMAN, {'GOOGLE_CREDENTIALS': '{\n}'})
+        _, environment, _ = split_variables(DOCKER, {'GOOGLE_CREDENTIALS': '{\n}'})
         self.assertEqual(environment['GOOGLE_CREDENTIALS'], '{\n}')
 
     def test_forwards_the_network_of_the_machine_and_nothing_else(self) -> None:
@@ -87,9 +86,8 @@ class InvocationTest(unittest.TestCase):
         self.assertEqual(set(forwarded_variables(inherited).values()), {'x'})
         self.assertEqual(len(forwarded_variables(inherited)), 8)
 
-    def test_requests_gpus_as_each_engine_understands_it(self) -> None:
+    def test_requests_the_gpus_of_the_job(self) -> None:
         self.assertEqual(device_arguments(DOCKER, 4), ('--gpus', '4'))
-        self.assertEqual(device_arguments(PODMAN, 4), ('--device', 'nvidia.com/gpu=all'))
 
 
 class StartFailureTest(unittest.TestCase):

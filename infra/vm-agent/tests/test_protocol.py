@@ -18,7 +18,6 @@ sys.path.insert(0, str(HERE.parent))
 
 from golden_checks import GOLDEN, check_layouts, check_series_part, golden
 from vm_agent.control import config as config_module
-from vm_agent.container.transfer import Transfer
 from vm_agent.control.config import (
     OPTIONAL_FIELDS,
     PROTOCOL_VERSION,
@@ -158,11 +157,6 @@ def warning_heartbeat(config: Config) -> Dict[str, Any]:
     return heartbeat_body(config, 23, Status('EXITED', Usage(), progress, parse_exit_report(report.to_json())))
 
 
-def pulling_heartbeat(config: Config) -> Dict[str, Any]:
-    transfer = Transfer(183_500_800, 734_003_200)
-    return heartbeat_body(config, 3, Status('PULLING', Usage(), Progress(), transfer=transfer))
-
-
 def unhealthy_heartbeat(config: Config) -> Dict[str, Any]:
     stopped = Finding('NON_FINITE', 'The metric loss = NaN, in 3 reports in a row.', 'Clip.', 5.0, ('loss = NaN',))
     idle = Finding('GPU_IDLE', 'The GPU has been idle.', 'Use it.', 1.0, (), 2.5)
@@ -238,7 +232,6 @@ CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'heartbeat-answer-kept.json': check_answer,
     'heartbeat-exited.json': check_produced(exited_heartbeat),
     'heartbeat-interrupted.json': check_produced(interrupted_heartbeat),
-    'heartbeat-pulling.json': check_produced(pulling_heartbeat),
     'heartbeat-running.json': check_produced(running_heartbeat),
     'heartbeat-trial.json': check_produced(trial_heartbeat),
     'heartbeat-unhealthy.json': check_produced(unhealthy_heartbeat),

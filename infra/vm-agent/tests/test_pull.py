@@ -1,54 +1,52 @@
 """What follows from the texts of engines and registries, and from the sizes of image and disk."""
 
 import json
+import os
+import stat
+import tempfile
 import threading
 import unittest
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
+from unittest import mock
 
-from vm_agent.container.docker_pull import DockerPull
-from vm_agent.container.pull import PullContext, RegistryAccess, resolve_credentials
-from vm_agent.container.pull_failure import PullError, classify, report_of
-from vm_agent.container.pull_space import Disk, DiskAllowance, compare_space
-from vm_agent.container.registry import Repository, is_google_host
+from vm_agent.container.engine import Engine
+from vm_agent.container.login import Credentials, is_google_host, logged_in
+from vm_agent.container.pull import PullContext, RegistryAccess, pull_image, resolve_credentials
+from vm_agent.container.pull_failure import classify, report_of
+from vm_agent.container.pull_space import Disk, DiskAllowance, compare_space, find_excess
 from vm_agent.container.spec import ContainerSpec
-from vm_agent.container.transfer import EXTRA_BYTES_MAX, LOG_SECONDS, PullProgress, Transfer
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.logs.mask import Mask
-from vm_agent.program.exit_report import ReplicaEnded
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.setup.installers import ToolResult
 
 DIGEST = f'sha256:{"ab" * 32}'
 ACCOUNT = 'vm@lab.iam.gserviceaccount.com'
 GIB = 1 << 30
 OWN_DISK = DiskAllowance(lambda: 20 * GIB, 'Request a larger boot disk.', is_own_disk=True)
-# Texts as Docker 20.10 and 28, containerd, Podman 4.3 and registries print them.
+# Texts as Docker 20.10 and 28, containerd and registries print them.
 TEXTS = (
     ('manifest for ghcr.io/lab/digits@sha256:ab not found: manifest unknown: manifest unknown', 'no longer exists'),
-    ('reading manifest sha256:ab in ghcr.io/lab/digits: manifest unknown', 'no longer exists'),
-    ('GET https://ghcr.io/v2/lab/digits/manifests/x answered 404: {"errors":[{"code":"NAME_UNKNOWN"}]}', 'no longer'),
     ('Error response from daemon: Head "https://ghcr.io/v2/lab/digits/manifests/x": unauthorized', 'does not let'),
     ('no basic auth credentials', 'does not let'),
     ('pull access denied for lab/digits, repository does not exist or may require \'docker login\'', 'does not let'),
     ('denied: Permission "artifactregistry.repositories.downloadArtifacts" denied on resource', 'does not let'),
-    ('unable to retrieve auth token: invalid username/password: unauthorized', 'does not let'),
     ('toomanyrequests: You have reached your pull rate limit.', 'limits how many'),
     ('received unexpected HTTP status: 429 Too Many Requests', 'limits how many'),
     ('x509: certificate signed by unknown authority', 'is not trusted'),
     ('http: server gave HTTP response to HTTPS client', 'is not trusted'),
-    ('[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate', 'is not trusted'),
     ('no matching manifest for linux/arm64/v8 in the manifest list entries', 'architecture'),
-    ('no image found in image index for architecture "arm64", variant "", OS "linux"', 'architecture'),
     ('filesystem layer verification failed for digest sha256:ab', 'do not match its digest'),
-    ('Error: writing blob: adding layer with blob "sha256:ab": layer not known', 'were deleted from the machine'),
     ('write /var/lib/docker/tmp/GetImageBlob1: no space left on device', 'became full'),
     ('dial tcp 10.0.0.1:443: connect: connection refused', 'unreachable'),
     ('dial tcp: lookup ghcr.io on 169.254.169.254:53: no such host', 'unreachable'),
     ('net/http: request canceled (Client.Timeout exceeded while awaiting headers)', 'unreachable'),
     ('unexpected EOF', 'unreachable'),
     ('received unexpected HTTP status: 503 Service Unavailable', 'unreachable'),
+    ('Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?', 'unreachable'),
+    ('failed size validation: 140000 != 100000: failed precondition', 'do not match its digest'),
     ('something that is not known', 'could not be pulled'),
 )
 
@@ -62,12 +60,11 @@ def context_of(secret: str = 'alice:horse') -> PullContext:
     return PullContext(
         folder=Path('/nonexistent'),
         policy=RetryPolicy(1, 1.0),
-        run=lambda _argv, _environment, _find_excess: ToolResult(1, ()),
+        run=lambda _argv, _environment: ToolResult(1, ()),
         disk=OWN_DISK,
         check=lambda: None,
         access=RegistryAccess(lambda: 'ya29.token', lambda: ACCOUNT, lambda _version, _policy: secret),
         mask=Mask(),
-        report=lambda _transfer: None,
         log=lambda _text, _severity: None,
     )
 
@@ -79,11 +76,8 @@ class FailureTest(unittest.TestCase):
                 self.assertIn(words, report_of(classify(text), text, spec_of(), ACCOUNT, 'Request more.').message)
 
     def test_only_what_a_retry_may_fix_is_tried_again(self) -> None:
-        tries = {words: classify(text).tries_max for text, words in TEXTS}
-        self.assertGreater(tries['unreachable'], 1_000)
-        self.assertEqual([tries[words] for words in ('no longer exists', 'does not let', 'architecture')], [1, 1, 1])
-        self.assertTrue(1 < tries['limits how many'] < 10)
-        self.assertTrue(1 < tries['were deleted from the machine'] < 10)
+        retried = {words for text, words in TEXTS if classify(text).is_retried}
+        self.assertEqual(retried, {'unreachable', 'limits how many', 'do not match its digest'})
 
     def test_a_rejection_names_who_was_rejected_and_what_gives_access(self) -> None:
         for credentials, words in (
@@ -146,123 +140,116 @@ class SpaceTest(unittest.TestCase):
         self.assertIsNotNone(compare_space(spec_of(), Disk(3 * GIB, 20 * GIB), OWN_DISK, has_images=True))
 
 
-class ProgressTest(unittest.TestCase):
+class ExcessTest(unittest.TestCase):
+    """After a pull, on a disk of 20 GiB of which 12 GiB were free."""
+
+    def find(self, free: float, size: float, allowance: DiskAllowance = OWN_DISK) -> str:
+        disks = (Disk(12 * GIB, 20 * GIB), Disk(int(free * GIB), 20 * GIB))
+        return find_excess(spec_of(), disks, int(size * GIB), allowance) or ''
+
+    def test_an_image_stays_that_leaves_what_the_job_and_the_machine_need(self) -> None:
+        self.assertEqual(self.find(2, 10), '')
+
+    def test_what_other_programs_wrote_meanwhile_is_not_the_images(self) -> None:
+        little = replace(OWN_DISK, bytes_left=lambda: 3 * GIB)
+        self.assertEqual(self.find(2, 3, little), '')
+        self.assertEqual(self.find(0.9, 0.05), '')
+
+    def test_one_that_takes_more_than_the_job_may_write_is_named_with_the_limit(self) -> None:
+        little = replace(OWN_DISK, bytes_left=lambda: 3 * GIB)
+        self.assertIn('takes more than 3.0 GiB of disk unpacked', self.find(2, 10, little))
+        self.assertIn('4.0 GiB compressed. Request a larger boot disk. Or use', self.find(2, 10, little))
+
+    def test_one_that_fills_the_disk_is_named_with_what_to_do(self) -> None:
+        self.assertIn('fills the disk: 12.0 GiB were free before it was pulled, and 512.0 MiB after', self.find(0.5, 11))
+        shared = replace(OWN_DISK, is_own_disk=False)
+        self.assertIn('Free space on the disk of this machine.', self.find(0.5, 11, shared))
+
+
+class LoginTest(unittest.TestCase):
+    """With an executable called docker on the PATH."""
+
     def setUp(self) -> None:
-        self.transfers: List[Transfer] = []
-        self.lines: List[str] = []
-        self.progress = PullProgress(100, self.transfers.append, lambda text, _severity: self.lines.append(text))
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        docker = self.folder / 'docker'
+        docker.write_text('#!/bin/sh\necho unix:///home/alice/docker.sock\n')
+        docker.chmod(0o755)
+        self.engine = Engine('28', {'PATH': self.folder.as_posix()})
+        self.warnings: List[str] = []
 
-    def test_adds_layers_and_never_goes_back(self) -> None:
-        for layer, done_bytes in (('a', 10), ('b', 20), ('a', 30), ('a', 5)):
-            self.progress.set_layer(layer, done_bytes)
-        self.assertEqual([transfer.done_bytes for transfer in self.transfers], [0, 10, 30, 50, 50])
-        self.assertEqual({transfer.total_bytes for transfer in self.transfers}, {100})
+    def log_in(self, image: str, credentials: Credentials) -> Tuple[Mapping[str, str], Any, List[Path]]:
+        """Returns the variables of the command, what it reads, and the files that hold anything."""
+        with logged_in(self.engine, image, credentials, folder=self.folder, warn=self.warnings.append) as environment:
+            path = Path(environment['DOCKER_CONFIG']) / 'config.json'
+            self.assertEqual(stat.S_IMODE(path.parent.stat().st_mode), 0o700)
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+            # Docker may read it more than once.
+            self.assertEqual(path.read_text(), path.read_text())
+            files = [entry for entry in path.parent.iterdir() if not entry.is_symlink()]
+            read = json.loads(path.read_text())
+        self.assertEqual(os.listdir(self.folder), ['docker'])
+        return environment, read, files
 
-    def test_logs_no_line_before_ten_seconds_have_passed(self) -> None:
-        for done_bytes in range(100):
-            self.progress.set_layer('a', done_bytes)
-        self.assertEqual((self.lines, LOG_SECONDS), ([], 10.0))
+    def test_docker_reads_the_login_of_one_registry_and_it_is_in_no_file(self) -> None:
+        environment, read, files = self.log_in(f'ghcr.io/lab/digits@{DIGEST}', ('alice', 'horse'))
+        self.assertEqual(read, {'auths': {'ghcr.io': {'auth': 'YWxpY2U6aG9yc2U='}}})
+        self.assertEqual((files, self.warnings), ([], []))
+        self.assertNotIn('horse', json.dumps(dict(environment)))
 
-    def test_notices_more_bytes_than_the_image_has(self) -> None:
-        self.progress.set_layer('a', 100 + EXTRA_BYTES_MAX)
-        self.assertFalse(self.progress.is_exceeded)
-        self.progress.set_layer('b', 1)
-        self.assertTrue(self.progress.is_exceeded)
-        self.assertEqual(self.transfers[-1].done_bytes, 100)
+    def test_docker_finds_its_daemon_without_the_configuration_of_the_user(self) -> None:
+        environment, read, _ = self.log_in(f'ghcr.io/lab/digits@{DIGEST}', None)
+        self.assertEqual(environment['DOCKER_HOST'], 'unix:///home/alice/docker.sock')
+        self.assertEqual(read, {})
 
+    def test_docker_hub_has_its_own_name_in_the_configuration(self) -> None:
+        _, read, _ = self.log_in(f'docker.io/lab/digits@{DIGEST}', ('alice', 'horse'))
+        self.assertEqual(list(read['auths']), ['https://index.docker.io/v1/'])
 
-class DockerEventsTest(unittest.TestCase):
-    def read(self, *events: Any, status: int = 200) -> Tuple[List[int], Optional[str]]:
-        transfers: List[Transfer] = []
-        progress = PullProgress(1_000, transfers.append, lambda _text, _severity: None)
-        pull = DockerPull('/nonexistent', f'ghcr.io/a@{DIGEST}', None, progress)
-        for event in events:
-            pull._read_event(event, status)
-        return [transfer.done_bytes for transfer in transfers], pull._error
-
-    def test_downloads_are_counted_and_extractions_are_not(self) -> None:
-        def event(text: str, current: int) -> Any:
-            return {'status': text, 'id': 'a', 'progressDetail': {'current': current, 'total': 50}}
-
-        complete = {'status': 'Download complete', 'id': 'a'}
-        done, error = self.read(event('Downloading', 10), event('Extracting', 50), complete)
-        self.assertEqual((done, error), ([0, 10, 50], None))
-
-    def test_an_error_is_reported_from_the_stream_and_from_a_rejected_request(self) -> None:
-        self.assertEqual(self.read({'errorDetail': {'message': 'EOF'}, 'error': 'EOF'})[1], 'EOF')
-        self.assertEqual(self.read({'message': 'manifest unknown'}, status=404)[1], 'manifest unknown')
-
-
-class FakeRegistry:
-    """Answers each request with what `answer(path, headers)` returns: status, headers and body."""
-
-    def __init__(self, answer: Callable[[str, Any], Tuple[int, Any, bytes]]) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                status, headers, body = answer(self.path, self.headers)
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header('Content-Length', str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                return
-
-        self.server = HTTPServer(('127.0.0.1', 0), Handler)
-        self.host = f'127.0.0.1:{self.server.server_address[1]}'
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+    def test_a_machine_without_files_in_memory_says_where_the_login_is_until_the_pull_ends(self) -> None:
+        with mock.patch('vm_agent.container.login.hasattr', lambda _module, _name: False, create=True):
+            _, _, files = self.log_in(f'ghcr.io/lab/digits@{DIGEST}', ('alice', 'horse'))
+        self.assertEqual([path.name for path in files], ['config.json'])
+        self.assertIn('until the pull ends', self.warnings[0])
 
 
-class RepositoryTest(unittest.TestCase):
-    def fetch(self, registry: FakeRegistry) -> bytes:
-        self.addCleanup(registry.close)
-        with Repository(registry.host, 'lab/digits', ('alice', 'horse')).open('blobs/x', {}) as response:
-            return response.read()
+class TriesTest(unittest.TestCase):
+    """With an executable called docker, whose pulls fail with a text until it is empty."""
 
-    def test_logs_in_where_the_registry_says_and_asks_for_this_repository_only(self) -> None:
-        seen: List[str] = []
+    def pull(self, texts: Sequence[str], is_stopped: bool = False) -> Tuple[str, List[str]]:
+        pulls: List[str] = []
+        cancelled = threading.Event()
 
-        def answer(path: str, headers: Any) -> Tuple[int, Any, bytes]:
-            seen.append(path)
-            if path.startswith('/token'):
-                return 200, {}, json.dumps({'access_token': headers['Authorization'][6:]}).encode()
-            if headers.get('Authorization') == 'Bearer YWxpY2U6aG9yc2U=':
-                return 200, {}, b'layer'
-            return 401, {'WWW-Authenticate': f'Bearer realm="http://{registry.host}/token",service="s"'}, b''
+        def run(argv: Sequence[str], _environment: Mapping[str, str]) -> ToolResult:
+            self.assertEqual(argv[:3], ['docker', 'pull', '--quiet'])
+            pulls.append(argv[3])
+            text = texts[len(pulls) - 1]
+            return ToolResult(1, (text,)) if text else ToolResult(0, ())
 
-        registry = FakeRegistry(answer)
-        self.assertEqual(self.fetch(registry), b'layer')
-        self.assertIn('/token?scope=repository%3Alab%2Fdigits%3Apull&service=s', seen)
+        def check() -> None:
+            if is_stopped:
+                raise ReplicaEnded(ExitReport('STOPPED', 'The VM is shut down.'))
 
-    def test_a_password_is_asked_for_once(self) -> None:
-        seen: List[Any] = []
+        policy = RetryPolicy(1, 1.0, cancelled)
+        context = replace(context_of(), run=run, check=check, policy=policy, pauses_seconds=(0.01, 0.01))
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                pull_image(Engine('28', {'PATH': '/nonexistent'}), spec_of(), replace(context, folder=Path(folder)))
+                return 'PULLED', pulls
+            except ReplicaEnded as ended:
+                return ended.report.reason, pulls
 
-        def answer(_path: str, headers: Any) -> Tuple[int, Any, bytes]:
-            seen.append(headers.get('Authorization'))
-            return 401, {'WWW-Authenticate': 'Basic realm="r"'}, b'no'
+    def test_a_connection_that_breaks_is_tried_three_times(self) -> None:
+        self.assertEqual(self.pull(['unexpected EOF', 'unexpected EOF', '']), ('PULLED', [spec_of().image] * 3))
+        self.assertEqual(self.pull(['unexpected EOF'] * 9), ('SERVICE_UNREACHABLE', [spec_of().image] * 3))
 
-        with self.assertRaisesRegex(PullError, 'answered 401: no'):
-            self.fetch(FakeRegistry(answer))
-        self.assertEqual(seen, [None, 'Basic YWxpY2U6aG9yc2U='])
+    def test_what_no_retry_fixes_is_tried_once(self) -> None:
+        self.assertEqual(self.pull(['denied: no', '']), ('IMAGE_PULL_FAILED', [spec_of().image]))
+        self.assertEqual(self.pull(['write /x: no space left on device', '']), ('DISK_TOO_SMALL', [spec_of().image]))
 
-    def test_a_redirect_to_another_server_carries_no_credentials_and_needs_https(self) -> None:
-        def answer(_path: str, headers: Any) -> Tuple[int, Any, bytes]:
-            if 'Authorization' not in headers:
-                return 401, {'WWW-Authenticate': 'Basic realm="r"'}, b''
-            return 307, {'Location': 'http://169.254.169.254/computeMetadata/v1/'}, b''
-
-        with self.assertRaisesRegex(PullError, 'redirects to an address without https'):
-            self.fetch(FakeRegistry(answer))
-
-    def test_redirects_end(self) -> None:
-        with self.assertRaisesRegex(PullError, 'redirects more than 5 times'):
-            self.fetch(FakeRegistry(lambda path, _headers: (307, {'Location': path}, b'')))
+    def test_a_stop_counts_more_than_the_failure_that_it_caused(self) -> None:
+        self.assertEqual(self.pull(['unexpected EOF'], is_stopped=True), ('STOPPED', [spec_of().image]))
 
 
 if __name__ == '__main__':

@@ -261,7 +261,6 @@ class Boot:
                 account=secret_manager.account,
                 read_secret=secrets.read_login,
             ),
-            report_transfer=self._heartbeats.set_transfer,
         )
 
     @property

@@ -197,7 +197,6 @@ function toReplica(
     notice: noticeOf(heartbeat, sender.at),
     rebootedAt: reboot === undefined ? null : before(sender.at, reboot.secondsAgo),
     health: heartbeat.health ?? [],
-    transfer: heartbeat.transfer ?? null,
   };
 }
 

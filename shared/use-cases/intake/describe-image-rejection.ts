@@ -34,7 +34,7 @@ export function describeImageRejection(rejection: ImageRejection, image: Rejecte
       return {
         code: 'IMAGE_UNSUPPORTED',
         message: `The image ${image.imageUri} ${rejection.detail}.`,
-        remedy: 'Build it again with a current version of Docker, Podman or Buildah, and push it.',
+        remedy: 'Build it again with a current version of Docker, and push it.',
       };
     case 'REGISTRY':
       return {

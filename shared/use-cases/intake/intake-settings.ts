@@ -63,8 +63,8 @@ export type IntakeSettings = {
 export type ContainerSettings = {
   /** Whether programs may run as root in their containers. */
   readonly allowsRoot: boolean;
-  /** The container engine of this machine, in the embedded cloud; null if there is none that runs. */
-  readonly findEngine: () => Promise<'docker' | 'podman' | null>;
+  /** Whether this machine, in the embedded cloud, has a container engine that answers. */
+  readonly hasEngine: () => Promise<boolean>;
 };
 
 /** The defaults of Terraform (`keep_on_failure_max`, `keep_on_failure_cost_max_usd`) and of the embedded cloud. */

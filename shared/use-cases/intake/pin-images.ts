@@ -44,7 +44,7 @@ export async function pinImages(ports: ImagePorts, spec: JobSpec, draft: JobDraf
     return { spec, images: [], problems: [], unavailable: [] };
   }
   const { containers, architectureOf } = ports.intake;
-  if ((await containers.findEngine()) === null) {
+  if (!(await containers.hasEngine())) {
     return { spec, images: [], problems: [{ ...NO_ENGINE, ...first.location }], unavailable: [] };
   }
   const lookup = createLookup(ports.registry);
@@ -69,9 +69,9 @@ export async function pinImages(ports: ImagePorts, spec: JobSpec, draft: JobDraf
 
 const NO_ENGINE = {
   code: 'CONTAINER_ENGINE_MISSING',
-  message: 'The job runs a container, and neither Docker nor Podman answers on this machine.',
+  message: 'The job runs a container, and no command `docker` answers on this machine.',
   remedy:
-    'Install Docker or Podman, or start its service (`docker info` shows why it does not answer, such as a user who is not in the group docker), and submit the job again; or run it in a deployment on Google Cloud, whose VMs have Docker.',
+    'Install Docker, or podman-docker beside Podman, or start its service (`docker info` shows why it does not answer, such as a user who is not in the group docker), and submit the job again; or run it in a deployment on Google Cloud, whose VMs have Docker.',
 };
 
 type Lookup = (reference: ImageReference, architecture: Architecture) => Promise<ImageAnswer>;

@@ -154,7 +154,6 @@ function viewReplica(job: Job, replica: Replica): JobView['replicas'][number] {
     step: progress.step,
     stepsMax: progress.stepsMax,
     metrics: viewMetrics(progress),
-    transfer: isOver ? null : replica.transfer,
   };
 }
 

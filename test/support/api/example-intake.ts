@@ -17,5 +17,5 @@ export const exampleIntake: IntakeSettings = {
   rights: NO_RIGHTS,
   describeMissingRight: missingTerraformLine,
   architectureOf: () => 'amd64',
-  containers: { allowsRoot: true, findEngine: async () => 'docker' },
+  containers: { allowsRoot: true, hasEngine: async () => true },
 };

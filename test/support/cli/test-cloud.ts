@@ -196,7 +196,7 @@ export async function runCli(argv: readonly string[], io: Partial<Io> = {}): Pro
     dataDir: undefined,
     deployment: undefined,
     interrupted: new AbortController().signal,
-    findContainerEngine: async () => 'docker',
+    hasContainerEngine: async () => true,
     startCloud: () => Promise.reject(new Error('This test must not start a cloud.')),
     ...io,
   });
@@ -259,7 +259,6 @@ export function replicaOf(overrides: Partial<JobView['replicas'][number]> = {}):
     step: 12,
     stepsMax: 30,
     metrics: { loss: 0.1203, accuracy: 0.961111 },
-    transfer: null,
     ...overrides,
   };
 }

@@ -57,9 +57,8 @@ export function startContainerMachineForEachTest(engine: EngineUnderTest) {
     /** Stops the registry, and deletes the images that the engine has pulled. */
     async stop() {
       await registry?.stop();
-      const ignoringMissing = engine.kind === 'podman' ? '--ignore' : '--force';
       if (images.size > 0) {
-        await engine.run(['image', 'rm', ignoringMissing, ...images.values()]);
+        await engine.run(['image', 'rm', '--force', ...images.values()]);
       }
     },
   };

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
+/** Blobs are layers and configurations; those of tests are shorter. */
+const CONFIG_BYTES_MAX = 2_000;
+
 export type RegistryFront = {
   /** `127.0.0.1:PORT` */
   readonly host: string;
@@ -21,7 +24,7 @@ export type Faults = {
   readonly stall?: () => void;
   /** Awaited before a request for the blob with this path is answered. */
   readonly hold?: (path: string) => Promise<void>;
-  /** Sends so many bytes more than a blob has. */
+  /** Sends so many bytes more than a layer has. */
   readonly addsBytes?: number;
   /** The login that its token service accepts; without it, no token is needed. */
   readonly login?: string;
@@ -78,8 +81,10 @@ export async function startRegistryFront(registryHost: string): Promise<Registry
       method: request.method ?? 'GET',
       headers: { accept, 'accept-encoding': 'identity', ...(range !== undefined && { range }) },
     });
+    const body = Buffer.from(await upstream.arrayBuffer());
     const isBlob = path.includes('/blobs/') && request.method === 'GET';
-    const { cut, stall, addsBytes = 0 } = front.faults;
+    const { cut, stall } = front.faults;
+    const addsBytes = body.length > CONFIG_BYTES_MAX ? (front.faults.addsBytes ?? 0) : 0;
     for (const name of ['content-type', 'docker-content-digest', 'content-range', 'accept-ranges', 'content-length']) {
       const value = upstream.headers.get(name);
       if (value !== null && !(name === 'content-length' && isBlob && addsBytes > 0)) {
@@ -87,7 +92,6 @@ export async function startRegistryFront(registryHost: string): Promise<Registry
       }
     }
     response.writeHead(upstream.status);
-    const body = Buffer.from(await upstream.arrayBuffer());
     if (!isBlob) {
       response.end(request.method === 'HEAD' ? undefined : body);
       return;

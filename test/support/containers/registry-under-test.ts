@@ -63,7 +63,6 @@ async function push(
   image: string,
   { name, login }: { readonly name: string; readonly login: RegistryLogin | undefined },
 ): Promise<string> {
-  const plain = engine.kind === 'podman' ? ['--tls-verify=false'] : [];
   await engine.run(['tag', image, name]);
   const isolated = await mkdtemp(join(tmpdir(), 'dropforge-login-'));
   try {
@@ -71,9 +70,7 @@ async function push(
     const host = name.slice(0, name.indexOf('/'));
     const auth = login && Buffer.from(`${login.user}:${login.password}`).toString('base64');
     await writeFile(config, JSON.stringify({ auths: auth === undefined ? {} : { [host]: { auth } } }));
-    const asUser = engine.kind === 'podman' ? ['--authfile', config] : [];
-    const global = engine.kind === 'docker' ? ['--config', isolated] : [];
-    await engine.run([...global, 'push', '--quiet', ...plain, ...asUser, name]);
+    await engine.run(['--config', isolated, 'push', '--quiet', name]);
   } finally {
     await rm(isolated, { recursive: true, force: true });
   }

@@ -27,7 +27,6 @@ export function pullingJob(jobId: string, start: number): FixtureJob {
     replicas: [
       replicaOf({
         ...{ phase: 'PULLING', step: null, stepsMax: null, metrics: {} },
-        transfer: { doneBytes: 1.5 * 2 ** 30, totalBytes: 4.21 * 2 ** 30 },
       }),
     ],
     timeline: [

@@ -163,13 +163,6 @@ describe('dropforge jobs describe', () => {
     );
   });
 
-  it('prints how much of the image of a container was pulled', async () => {
-    const transfer = { doneBytes: 512 * 2 ** 20, totalBytes: 3.5 * 2 ** 30 };
-    const pulling = { phase: 'PULLING', step: null, metrics: {}, transfer };
-    cloud.jobs.set('one', [viewOf('one', { replicas: [replicaOf(pulling)] })]);
-    expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(/PULLING\s.*ago\s+image 512\.0 MiB of 3\.5 GiB\s/);
-  });
-
   it('prints a dash for values that were not reported', async () => {
     const unreported = { cpuFraction: null, memoryBytes: null, step: null, stepsMax: null, metrics: {} };
     cloud.jobs.set('one', [viewOf('one', { replicas: [replicaOf({ phase: 'BOOTING', ...unreported })] })]);

@@ -45,10 +45,10 @@ describe('dropforge jobs validate', () => {
     expect(here.stdout).not.toContain('CONTAINER_ENGINE_MISSING');
     await writeFile(join(work, 'wrong.yaml'), 'name: a\nimage: ghcr.io/O/digits:1\nmachine: n1-standard-4\n');
     expect((await validate('wrong.yaml')).stdout).not.toContain('not looked up');
-    const none = { cwd: work, findContainerEngine: async () => null };
+    const none = { cwd: work, hasContainerEngine: async () => false };
     const without = await runCli(['jobs', 'validate', 'image.yaml'], none);
     expect([here.code, without.code]).toEqual([0, 0]);
-    expect(without.stdout).toMatch(/warning CONTAINER_ENGINE_MISSING: Neither Docker nor Podman .*\n +→ Install/);
+    expect(without.stdout).toMatch(/warning CONTAINER_ENGINE_MISSING: No command `docker` .*\n +→ Install/);
     expect((await runCli(['jobs', 'validate', 'good.yaml'], none)).stdout).not.toContain('ENGINE');
     const dryRun = ['jobs', 'submit', 'training', 'a', '--config=image.yaml', '--dry-run'];
     const preview = await runCli(dryRun, none);

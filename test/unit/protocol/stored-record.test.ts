@@ -254,10 +254,15 @@ describe('a stored replica record', () => {
         rebootedAt: 60_000,
       },
     ],
-    ['pulling an image', { ...exampleReplica(), transfer: { doneBytes: 3, totalBytes: 10 } }],
     ['with an exit', { ...exampleReplica(), exit: { outcome: 'FAILED', cause: waiting }, leaseExpiresAt: null }],
   ])('that is %s is parsed as it was written', (_, replica) => {
     expect(parseStoredReplica(formatStoredReplica(replica))).toEqual(replica);
+  });
+
+  it('of a version that counted the bytes of an image is parsed without them', () => {
+    const replica = exampleReplica();
+    const stored = { ...JSON.parse(formatStoredReplica(replica)), transfer: { doneBytes: 3, totalBytes: 10 } };
+    expect(parseStoredReplica(JSON.stringify(stored))).toEqual(replica);
   });
 });
 

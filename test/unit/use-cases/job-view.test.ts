@@ -40,14 +40,6 @@ it('shows the progress of a closed job’s replicas, without usage', () => {
   ]);
 });
 
-it('shows how much of the image was pulled until the job is closed', () => {
-  const pulling = training({ phase: 'PULLING', transfer: { doneBytes: 3, totalBytes: 10 } });
-  expect(replicasOf(running, pulling)).toMatchObject([
-    { phase: 'PULLING', transfer: { doneBytes: 3, totalBytes: 10 } },
-  ]);
-  expect(replicasOf(cancelled, pulling)).toMatchObject([{ transfer: null }]);
-});
-
 it('shows the reason for waiting only while the job waits, and not the cause of an ended attempt', () => {
   const failed = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['PLACEMENT_FAILED', 2_000]);
   const created = jobAfter(failed, ['PLACEMENT_CHOSEN', 3_000], ['VMS_CREATED', 4_000]);

@@ -100,7 +100,7 @@ describe('the images of a job', () => {
 
   it('are not looked up where no container engine answers, which is a problem of the job', async () => {
     const requests: ImageRequest[] = [];
-    const containers = { findEngine: async () => null };
+    const containers = { hasEngine: async () => false };
     const { problems } = await pin(specOf(containerOf('a')), { registry: exampleRegistry(requests), containers });
     expect(problems).toMatchObject([{ code: 'CONTAINER_ENGINE_MISSING', path: 'image' }]);
     expect(requests).toEqual([]);
@@ -108,7 +108,7 @@ describe('the images of a job', () => {
 
   it('need no container engine if there are none', async () => {
     const python: PythonProgram = { kind: 'PYTHON', packageUris: [], module: 'a', args: [], environment: {} };
-    const containers = { findEngine: () => Promise.reject(new Error('asked')) };
+    const containers = { hasEngine: () => Promise.reject(new Error('asked')) };
     expect((await pin(specOf(python), { containers })).problems).toEqual([]);
   });
 

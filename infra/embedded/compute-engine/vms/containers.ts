@@ -1,23 +1,19 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
-const KINDS = ['docker', 'podman'] as const;
-
-type EngineKind = (typeof KINDS)[number];
-
-/** Variables by which Docker and Podman find their daemon, configuration and storage. */
+/** Variables by which Docker, or Podman as `docker`, finds its daemon, configuration and storage. */
 const ENGINE_VARIABLES = /^(HOME|DOCKER_.*|CONTAINER.*|PODMAN_.*|XDG_.*)$/;
 
 /** JSON of variables that only the engine needs, for an embedded cloud that has them from its user. */
 const OWN_VARIABLES = 'DROPFORGE_ENGINE_ENVIRONMENT';
 
 const ENGINE_MS_MAX = 30_000;
-/** Podman fails to remove a container whose monitor was killed, once. */
+/** An engine fails to remove a container that another command is removing. */
 const REMOVE_ROUNDS_MAX = 5;
 const REMOVE_ROUND_MS = 200;
 
@@ -39,29 +35,23 @@ export async function removeContainers(
   host: Environment,
 ): Promise<void> {
   const disk = join(directory, 'disk');
-  const kind = await readEngineKind(disk);
-  if (kind === undefined) {
+  // Written by the agent before it creates a container.
+  if (!existsSync(join(disk, 'container-engine'))) {
     return;
   }
   const list = ['ps', '--all', '--quiet', '--filter', `label=dropforge.vm=${instanceId}@${disk}`];
   for (let round = 0; round < REMOVE_ROUNDS_MAX; round++) {
-    const ids = (await runEngine(kind, list, host).catch(() => '')).split('\n').filter((id) => id !== '');
+    const ids = (await runDocker(list, host).catch(() => '')).split('\n').filter((id) => id !== '');
     if (ids.length === 0) {
       return;
     }
-    await runEngine(kind, ['rm', '--force', '--volumes', ...ids], host).catch(() => undefined);
+    await runDocker(['rm', '--force', '--volumes', ...ids], host).catch(() => undefined);
     await delay(REMOVE_ROUND_MS);
   }
-  throw new Error(`The containers of VM ${instanceId} could not be removed with ${kind}. The removal is retried.`);
+  throw new Error(`The containers of VM ${instanceId} could not be removed with docker. The removal is retried.`);
 }
 
-/** Written by the agent before it creates a container. */
-async function readEngineKind(disk: string): Promise<EngineKind | undefined> {
-  const text = await readFile(join(disk, 'container-engine'), 'utf8').catch(() => '');
-  return KINDS.find((kind) => kind === text);
-}
-
-async function runEngine(kind: string, args: readonly string[], host: Environment): Promise<string> {
+async function runDocker(args: readonly string[], host: Environment): Promise<string> {
   const options = { env: { ...host, ...engineEnvironmentOf(host) } as NodeJS.ProcessEnv, timeout: ENGINE_MS_MAX };
-  return (await promisify(execFile)(kind, args, options)).stdout;
+  return (await promisify(execFile)('docker', args, options)).stdout;
 }

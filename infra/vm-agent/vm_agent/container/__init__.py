@@ -1,1 +1,1 @@
-"""Runs the program in a container, with Docker or Podman."""
+"""Runs the program in a container, with Docker."""

@@ -1,35 +1,29 @@
-"""The container engine of this machine: Docker or Podman through its command line, which is the same for most of both."""
+"""The container engine of this machine: Docker, or another one that has a command `docker`."""
 
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.program.usage import measure_tree
 from vm_agent.setup.environment import ENGINE_ENVIRONMENT
 
-KINDS = ('docker', 'podman')
-# Answered only by an engine that works: `version` would need no daemon, and no storage. Podman's `docker` command does
-# not know Docker's field.
-PROBES = {
-    'docker': ('info', '--format', '{{.ServerVersion}}'),
-    'podman': ('info', '--format', '{{.Version.Version}}'),
-}
+COMMAND = 'docker'
+# Answered only by an engine whose daemon works.
+PROBE = ('version', '--format', '{{.Server.Version}}')
 TOOL_SECONDS_MAX = 60.0
 CHECK_SECONDS = 0.2
 # Its value is the mark of the VM, by which containers are found whatever ended without removing them.
 VM_LABEL = 'dropforge.vm'
-# Podman fails to remove a container whose monitor was killed, once.
+# An engine fails to remove a container that another command is removing.
 REMOVE_TRIES_MAX = 5
 REMOVE_PAUSE_SECONDS = 0.2
 SIZE_UNITS = ('', 'k', 'M', 'G', 'T', 'P')
 SIZE_PATTERN = re.compile(r'([\d.]+)([kMGTP]?)B')
-HYBRID_CGROUPS = Path('/sys/fs/cgroup/unified')
 
 
 @dataclass(frozen=True)
@@ -45,23 +39,17 @@ class EngineResult:
 
 @dataclass(frozen=True)
 class Engine:
-    kind: str
-    """`docker` or `podman`."""
     version: str
     environment: Mapping[str, str]
     """Of the engine's command; never the program's variables."""
     check: Callable[[], None] = lambda: None
     """Called while a command runs, which is killed if it raises an exception."""
 
-    def argv(self, args: Sequence[str]) -> List[str]:
-        """Returns the command line that runs the engine's command with these arguments."""
-        return [*_command(self.kind), *args]
-
     def run_tool(
         self, args: Sequence[str], *, stdin: str = '', seconds_max: float = TOOL_SECONDS_MAX
     ) -> EngineResult:
         """Runs a command to its end; one that takes longer or cannot be run has the exit code 125, as the engine's own."""
-        pipe, argv, environment = subprocess.PIPE, self.argv(args), dict(self.environment)
+        pipe, argv, environment = subprocess.PIPE, [COMMAND, *args], dict(self.environment)
         try:
             process = subprocess.Popen(argv, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
         except OSError as error:
@@ -95,7 +83,7 @@ class Engine:
         return self.run_tool(['image', 'inspect', '--format', '{{.Id}}', reference]).is_success
 
     def is_answering(self) -> bool:
-        return self.run_tool(PROBES[self.kind]).is_success
+        return self.run_tool(PROBE).is_success
 
     def inspect(self, container: str) -> Optional[Mapping[str, Any]]:
         """Returns what the engine says about a container; None if it knows no such container."""
@@ -108,8 +96,6 @@ class Engine:
 
     def is_rootless(self) -> bool:
         """Whether root in a container is the user of the agent, and no other user is known to it."""
-        if self.kind == 'podman':
-            return os.getuid() != 0
         return 'rootless' in self.run_tool(['info', '--format', '{{.SecurityOptions}}']).stdout
 
     def find_layer(self, container: str) -> Optional[Path]:
@@ -125,8 +111,7 @@ class Engine:
         sources = [(str(mount.get('Source')), str(mount.get('Name'))) for mount in volumes]
         folders = [Path(folder) for folder, _ in sources if _is_readable(folder)]
         folders += [] if upper is None else [upper]
-        is_docker = self.kind == 'docker'
-        others = [name for folder, name in sources if is_docker and not _is_readable(folder)]
+        others = [name for folder, name in sources if not _is_readable(folder)]
         # Engines that keep layers elsewhere, and those of another user, measure by themselves.
         size = ['container', 'inspect', '--size', '--format', '{{.SizeRw}}', container]
 
@@ -137,7 +122,7 @@ class Engine:
         return measure
 
     def _measure_volumes(self, names: Sequence[str]) -> int:
-        """Asks Docker, which reads all of its volumes to answer."""
+        """Asks the engine, which reads all of its volumes to answer."""
         found = self.run_tool(['system', 'df', '--verbose', '--format', '{{json .Volumes}}'])
         try:
             return sum(parse_size(volume['Size']) for volume in json.loads(found.stdout) if volume['Name'] in names)
@@ -156,19 +141,11 @@ class Engine:
 
 
 def find_engine(inherited: Mapping[str, str]) -> Optional[Engine]:
-    """
-    Returns the first engine that answers, Docker before Podman; None if there is none. `inherited` is the agent's
-    environment.
-    """
+    """Returns the engine if it answers; None if there is none. `inherited` is the agent's environment."""
     environment = engine_environment(inherited)
-    for kind in KINDS:
-        if shutil.which(kind, path=environment.get('PATH')) is None:
-            continue
-        answer = Engine(kind, '', environment).run_tool(PROBES[kind])
-        version = answer.stdout.strip()
-        if answer.is_success and version:
-            return Engine(kind, version, environment)
-    return None
+    answer = Engine('', environment).run_tool(PROBE)
+    version = answer.stdout.strip()
+    return Engine(version, environment) if answer.is_success and version else None
 
 
 def engine_environment(inherited: Mapping[str, str]) -> Dict[str, str]:
@@ -179,12 +156,6 @@ def engine_environment(inherited: Mapping[str, str]) -> Dict[str, str]:
     environment = {**inherited, **{str(name): str(value) for name, value in own.items()}}
     environment.pop(ENGINE_ENVIRONMENT, None)
     return environment
-
-
-def _command(kind: str) -> List[str]:
-    # crun refuses cgroups in hybrid mode ("cgroups in hybrid mode not supported"); runc accepts them.
-    needs_runc = kind == 'podman' and os.path.isdir(HYBRID_CGROUPS) and shutil.which('runc') is not None
-    return [kind, '--runtime', 'runc'] if needs_runc else [kind]
 
 
 def _upper_folder(body: Mapping[str, Any]) -> Optional[Path]:

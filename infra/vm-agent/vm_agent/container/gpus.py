@@ -16,13 +16,10 @@ def device_arguments(engine: Engine, requested: int) -> Sequence[str]:
     """
     if requested == 0 and not (list_gpus().count > 0 and _has_toolkit(engine)):
         return ()
-    if engine.kind == 'podman':
-        # `--gpus` is accepted and ignored by Podman 4.
-        return ('--device', 'nvidia.com/gpu=all')
     return ('--gpus', str(requested) if requested > 0 else 'all')
 
 
 def _has_toolkit(engine: Engine) -> bool:
     if any(os.path.exists(path) for path in CDI_FILES):
         return True
-    return engine.kind == 'docker' and 'nvidia' in engine.run_tool(['info', '--format', '{{json .Runtimes}}']).stdout
+    return 'nvidia' in engine.run_tool(['info', '--format', '{{json .Runtimes}}']).stdout

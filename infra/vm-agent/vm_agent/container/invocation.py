@@ -1,11 +1,8 @@
-"""What a container sees and may do, as arguments of the engine's `create`, which Docker and Podman share."""
+"""What a container sees and may do, as arguments of the engine's `create`."""
 
 import csv
 import io
-import os
 import re
-import resource
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
@@ -21,8 +18,6 @@ PIDS_MAX = 32_768
 CPU_SHARES = 1_024
 # The kernel's weights of nice levels differ by this factor (sched(7)).
 NICE_FACTOR = 1.25
-# Podman has an init only if catatonit is installed; tini-static does the same.
-PODMAN_INITS = ('/usr/libexec/podman/catatonit', '/usr/lib/podman/catatonit', '/usr/libexec/catatonit/catatonit')
 # The engine's own command, or its loader and C library, would read them from its environment, in which the container's
 # variables are passed.
 ENGINE_VARIABLES = re.compile(
@@ -65,16 +60,19 @@ class Invocation:
     devices: Sequence[str]
     """Arguments for GPUs."""
 
-    def arguments(self, engine: Engine) -> List[str]:
+    def arguments(self) -> List[str]:
         """Returns the arguments without variables; see `split_variables`."""
         options = [
             *('--name', self.name, '--label', f'{VM_LABEL}={self.vm}', '--pull', 'never'),
             # Replicas and the metadata server are reached as on the VM; see docs/adr/0037.
             *('--network', 'host', '--log-driver', 'none', '--no-healthcheck'),
-            # The agent sends SIGTERM whatever the image names, and Podman refuses a name that it does not know.
+            # The agent sends SIGTERM whatever the image names.
             *('--stop-signal', 'SIGTERM'),
+            # An init as the first process reaps orphans, and passes signals on to the program, which then has their
+            # default actions: the kernel ignores a signal to a first process that has no handler for it.
+            '--init',
             *('--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--security-opt', 'label=disable'),
-            *('--pids-limit', str(PIDS_MAX), '--shm-size', str(self.shm_bytes), *_init(engine), *_limits(engine)),
+            *('--pids-limit', str(PIDS_MAX), '--shm-size', str(self.shm_bytes)),
         ]
         for capability in CAPABILITIES:
             options += ['--cap-add', capability]
@@ -114,25 +112,3 @@ def split_variables(
     if lines:
         arguments += ['--env-file', file]
     return arguments, environment, ''.join(lines)
-
-
-def _init(engine: Engine) -> Sequence[str]:
-    """
-    An init as the first process reaps orphans, and passes signals on to the program, which then has their default
-    actions: the kernel ignores a signal to a first process that has no handler for it.
-    """
-    if engine.kind == 'docker':
-        return ('--init',)
-    own = next((path for path in PODMAN_INITS if os.path.exists(path)), None)
-    found = own or shutil.which('catatonit') or shutil.which('tini-static')
-    return () if found is None else ('--init', '--init-path', found)
-
-
-def _limits(engine: Engine) -> Sequence[str]:
-    """Podman sets limits above those of its caller, which fails without CAP_SYS_RESOURCE."""
-    if engine.kind == 'docker':
-        return ()
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    processes = PIDS_MAX if processes == resource.RLIM_INFINITY else min(PIDS_MAX, processes)
-    return ('--ulimit', f'nofile={files}:{files}', '--ulimit', f'nproc={processes}:{processes}')

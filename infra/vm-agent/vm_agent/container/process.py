@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import Callable, List, Mapping, Optional
 
-from vm_agent.container.engine import Engine
+from vm_agent.container.engine import COMMAND, Engine
 from vm_agent.container.invocation import Invocation, split_variables
 from vm_agent.container.not_started import START_LINES_MAX, describe_failure
 from vm_agent.logs.mask import Mask
@@ -65,7 +65,7 @@ class ContainerProcess:
         self.pid = 0
         """The first process of the container, which leads its session, as the machine numbers it."""
         arguments, environment, text = split_variables(engine, invocation.variables)
-        create = ['create', *invocation.arguments(engine), *arguments, invocation.image, *invocation.argv[1:]]
+        create = ['create', *invocation.arguments(), *arguments, invocation.image, *invocation.argv[1:]]
         creating = replace(engine, environment=environment, check=check)
         try:
             created = creating.run_tool(create, stdin=text)
@@ -93,7 +93,7 @@ class ContainerProcess:
         return self._return_code if self._exited.is_set() else None
 
     def was_out_of_memory(self) -> bool:
-        """Podman does not know it; the machine's counter has the kills in all control groups."""
+        """The engine knows the kills in its own limit; the machine's counter has those in all control groups."""
         return self._oom_killed or count_machine_memory_kills() > self._kills_before
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -117,7 +117,7 @@ class ContainerProcess:
 
     def _attach(self, args: List[str]) -> 'subprocess.Popen[bytes]':
         client = subprocess.Popen(
-            self._engine.argv(args),
+            [COMMAND, *args],
             env={**self._engine.environment, VM_MARKER: self._invocation.vm},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -1,21 +1,13 @@
-"""What an engine or a registry says about a pull that failed, as a reason, one sentence and a remedy."""
+"""What `docker pull` prints when it fails, as a reason, one sentence and a remedy."""
 
 import re
-import sys
 from dataclasses import dataclass
 from typing import Tuple
 
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.program.exit_report import ExitReport
 
-RATE_LIMIT_TRIES_MAX = 4
-DAMAGE_TRIES_MAX = 2
-DELETED_TRIES_MAX = 4
 READER_ROLE = 'roles/artifactregistry.reader'
-
-
-class PullError(Exception):
-    """A pull failed; the message is what the engine or the registry said."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +16,7 @@ class Failure:
     sentence: str
     """Like `remedy`, with placeholders: image, host, identity and others."""
     remedy: str = ''
-    tries_max: int = 1
+    is_retried: bool = False
 
 
 _FULL = Failure(
@@ -41,14 +33,14 @@ _DAMAGED = Failure(
     'IMAGE_PULL_FAILED',
     '{host} sent bytes of the image {image} that do not match its digest or size.',
     'Push the image again and submit again; if a proxy or mirror answers for the registry, check it.',
-    DAMAGE_TRIES_MAX,
+    is_retried=True,
 )
 _RATE_LIMITED = Failure(
     'IMAGE_PULL_FAILED',
     '{host} limits how many images this VM may pull ({identity}).',
     'Wait (Docker Hub counts the pulls of six hours), log in with a secret of the registry, or copy the image to '
     'Artifact Registry.',
-    RATE_LIMIT_TRIES_MAX,
+    is_retried=True,
 )
 _UNTRUSTED = Failure(
     'IMAGE_PULL_FAILED',
@@ -66,54 +58,43 @@ _MISSING = Failure(
     'The image {image} no longer exists: it was deleted after the job was submitted.',
     'Push the image again and submit again; a cleanup policy of the registry may have deleted it.',
 )
-# Podman has no lock on the layers of a pull: another one that ends for its disk space deletes its own (podman_layers).
-_LAYERS_DELETED = Failure(
-    'IMAGE_PULL_FAILED',
-    'Layers of the image {image} were deleted from the machine while it was pulled.',
-    'Find what deletes images there (podman image prune, for example), and submit again.',
-    DELETED_TRIES_MAX,
-)
 _UNREACHABLE = Failure(
-    'SERVICE_UNREACHABLE', '{host} was unreachable while the image {image} was pulled.', tries_max=sys.maxsize
+    'SERVICE_UNREACHABLE', '{host} was unreachable while the image {image} was pulled.', is_retried=True
 )
 _OTHER = Failure('IMAGE_PULL_FAILED', 'The image {image} could not be pulled.')
 
-# The first match counts. The words are those of Docker, containerd, Podman, and of the API's error codes
+# The first match counts. The words are those of Docker, containerd, and of the registries' error codes
 # (OCI Distribution Specification, "Error Codes").
 _PATTERNS: Tuple[Tuple[Failure, str], ...] = (
     (_FULL, r'no space left on device|disk quota exceeded'),
-    (_RATE_LIMITED, r'too ?many ?requests|rate limit|answered 429|\b429\b'),
-    (
-        _ARCHITECTURE,
-        r'no matching manifest|no image found in .{0,80}architecture|does not match the (specified )?platform',
-    ),
+    (_RATE_LIMITED, r'too ?many ?requests|rate limit|\b429\b'),
+    (_ARCHITECTURE, r'no matching manifest|does not match the (specified )?platform'),
     (
         _DAMAGED,
         r'verification failed|digest mismatch|(does not|did not) match.{0,30}digest'
         r'|digest .{0,80}(does not|did not) match'
-        r'|unexpected commit digest|larger than intake|longer than declared|size validation failed',
+        r'|unexpected commit digest|size validation',
     ),
-    (_LAYERS_DELETED, r'\blayer not known'),
     (_UNTRUSTED, r'x509:|certificate|tls: |gave http response to https client'),
     (_MISSING, r'manifest[_ ]unknown|name[_ ]unknown|blob[_ ]unknown|manifest for .{1,500} not found|: not found'),
     (
         _UNAUTHORIZED,
-        r'unauthorized|authentication required|no basic auth|access denied|denied:|"denied"|forbidden|invalid username'
-        r'|incorrect username|answered 40[13]\b|insufficient_scope',
+        r'unauthorized|authentication required|no basic auth|access denied|denied:|forbidden|invalid username'
+        r'|incorrect username|insufficient_scope',
     ),
-    (_MISSING, r'answered 404\b|not found'),
+    (_MISSING, r'not found'),
     (
         _UNREACHABLE,
-        r'connection (refused|reset)|no such host|timed? ?out|timeout|\beof\b|temporary failure|answered 5\d\d'
-        r'|received unexpected http status: 5|50[0234] |server misbehaving|network is unreachable|no route to host'
-        r'|broken pipe|context (canceled|deadline)|dial tcp|gateway|unavailable|ended after|name or service not known'
-        r'|name resolution|remote end closed|incomplete|failed to copy|connection',
+        r'connection (refused|reset)|no such host|timed? ?out|timeout|\beof\b|temporary failure'
+        r'|unexpected http status: 5|50[0234] |server misbehaving|network is unreachable|no route to host|broken pipe'
+        r'|context (canceled|deadline)|dial tcp|gateway|unavailable|name resolution|failed to copy|connection'
+        r'|cannot connect',
     ),
 )
 
 
 def classify(text: str) -> Failure:
-    """Returns what follows from the text of an engine or registry."""
+    """Returns what follows from the text that Docker printed."""
     lowered = text.lower()
     return next((failure for failure, pattern in _PATTERNS if re.search(pattern, lowered)), _OTHER)
 

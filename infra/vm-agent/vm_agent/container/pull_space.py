@@ -1,19 +1,16 @@
 """
-How much disk an image takes while it is pulled. A layer may unpack to a thousand times its compressed size, which
-nothing announces.
+How much disk an image takes. A layer may unpack to a thousand times its compressed size, which nothing announces: what
+cannot fit is rejected before it is pulled, and what took too much is deleted after.
 """
 
 import os
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Optional, Set
+from typing import Callable, Optional, Tuple
 
 from vm_agent.container.engine import Engine
 from vm_agent.container.spec import ContainerSpec
-from vm_agent.container.transfer import format_bytes
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
-from vm_agent.program.usage import measure_tree
 
 # What any image takes: its layers compressed, and unpacked to at least the same size. As in
 # shared/use-cases/intake/check-image.ts.
@@ -24,11 +21,6 @@ GIB = 1 << 30
 # Stays free for the other programs of the machine, and for what ends the attempt.
 RESERVE_BYTES_MAX = GIB
 RESERVE_FRACTION_MAX = 0.05
-STORAGE_FIELDS = {'docker': '{{.DockerRootDir}}', 'podman': '{{.Store.GraphRoot}}'}
-# Below the engine's storage: a folder for each layer.
-LAYER_FOLDERS = ('overlay2', 'overlay', 'vfs/dir')
-# Of the time that a measurement took.
-MEASURE_PAUSE_FACTOR = 10.0
 
 
 @dataclass(frozen=True)
@@ -52,82 +44,37 @@ class Disk:
 
 
 class PullSpace:
-    """From the beginning of a pull. Without access to the engine's storage, only free space is watched, or nothing."""
+    """From the beginning of a pull. Without access to the file system of the engine's storage, nothing is checked."""
 
-    def __init__(self, storage: Path, spec: ContainerSpec, allowance: DiskAllowance) -> None:
-        self._storage, self._spec, self._allowance = storage, spec, allowance
-        self._before = read_disk(storage)
-        self._layers_before = self._list_layers()
-        self._measured_bytes: Optional[int] = None
-        self._measure_at = 0.0
+    def __init__(self, engine: Engine, spec: ContainerSpec, allowance: DiskAllowance) -> None:
+        self._engine, self._spec, self._allowance = engine, spec, allowance
+        # It may be in a virtual machine of the engine's.
+        shown = engine.run_tool(['info', '--format', '{{.DockerRootDir}}']).stdout.strip()
+        self._storage = Path(shown or '/nonexistent')
+        self._before = read_disk(self._storage)
 
-    def find_excess(self) -> Optional[str]:
-        """Returns why the pull has to end, with what to do about it, or None."""
-        before, now = self._before, read_disk(self._storage)
-        if before is None or now is None:
-            return None
-        taken_bytes, bytes_left = before.free_bytes - now.free_bytes, max(0, self._allowance.bytes_left())
-        if taken_bytes <= bytes_left and now.free_bytes >= now.reserve_bytes:
-            return None
-        # Other programs use the disk, too.
-        own_bytes = self._measure()
-        compressed = f'its layers are {format_bytes(self._spec.size_bytes)} compressed'
-        if own_bytes is not None and own_bytes > bytes_left:
-            return (
-                f'The image {self._spec.image} takes more than {format_bytes(bytes_left)} of disk unpacked, which is '
-                f'what the job may still use; {compressed}. {self._allowance.remedy} Or use a smaller image.'
-            )
-        short_bytes = now.reserve_bytes - now.free_bytes
-        if short_bytes > 0 and (taken_bytes if own_bytes is None else own_bytes) >= short_bytes:
-            return (
-                f'The image {self._spec.image} was filling the disk: {format_bytes(before.free_bytes)} were free before '
-                f'it was unpacked, and {format_bytes(now.free_bytes)} when the pull was stopped; {compressed}. '
-                f'{self._free_remedy} Or use a smaller image.'
-            )
-        return None
+    def check_before(self) -> None:
+        """Raises ReplicaEnded with DISK_TOO_SMALL if the image cannot fit where the engine keeps its images."""
+        if self._before is None:
+            return
+        # Layers of other images may be layers of this one, too.
+        has_images = bool(self._engine.run_tool(['image', 'ls', '--quiet']).stdout.strip())
+        report = compare_space(self._spec, self._before, self._allowance, has_images)
+        if report is not None:
+            raise ReplicaEnded(report)
 
-    @property
-    def _free_remedy(self) -> str:
-        return self._allowance.remedy if self._allowance.is_own_disk else 'Free space on the disk of this machine.'
-
-    def _measure(self) -> Optional[int]:
-        """Returns the bytes of the layers that are new; None if they cannot be read."""
-        if time.monotonic() < self._measure_at:
-            return self._measured_bytes
-        started_at = time.monotonic()
-        layers = [layer for layer in self._list_layers() - self._layers_before if not _is_of_container(layer)]
-        can_read = bool(self._layers_before or layers)
-        self._measured_bytes = sum(measure_tree(layer, layer / 'merged') for layer in layers) if can_read else None
-        ended_at = time.monotonic()
-        self._measure_at = ended_at + MEASURE_PAUSE_FACTOR * (ended_at - started_at)
-        return self._measured_bytes
-
-    def _list_layers(self) -> Set[Path]:
-        found: Set[Path] = set()
-        for name in LAYER_FOLDERS:
-            try:
-                found.update((self._storage / name).iterdir())
-            except OSError:
-                # Another storage driver, or the storage of another user.
-                continue
-        return found
-
-
-def find_storage(engine: Engine) -> Path:
-    """Returns where the engine keeps its images; it may be in a virtual machine of the engine's."""
-    return Path(engine.run_tool(['info', '--format', STORAGE_FIELDS[engine.kind]]).stdout.strip() or '/nonexistent')
-
-
-def check_space(engine: Engine, storage: Path, spec: ContainerSpec, allowance: DiskAllowance) -> None:
-    """Raises ReplicaEnded with DISK_TOO_SMALL if the image cannot fit where the engine keeps its images."""
-    disk = read_disk(storage)
-    if disk is None:
-        return
-    # Layers of other images may be layers of this one, too.
-    has_images = bool(engine.run_tool(['image', 'ls', '--quiet']).stdout.strip())
-    report = compare_space(spec, disk, allowance, has_images)
-    if report is not None:
-        raise ReplicaEnded(report)
+    def check_after(self) -> None:
+        """Deletes an image that took more than the job or the machine has, and raises ReplicaEnded."""
+        now = read_disk(self._storage)
+        if self._before is None or now is None:
+            return
+        image = ['image', 'inspect', '--format', '{{.Size}}', self._spec.image]
+        unpacked = self._engine.run_tool(image).stdout.strip()
+        size_bytes = int(unpacked) if unpacked.isdigit() else 0
+        excess = find_excess(self._spec, (self._before, now), size_bytes, self._allowance)
+        if excess is not None:
+            self._engine.run_tool(['image', 'rm', self._spec.image])
+            raise ReplicaEnded(ExitReport('DISK_TOO_SMALL', excess))
 
 
 def compare_space(spec: ContainerSpec, disk: Disk, allowance: DiskAllowance, has_images: bool) -> Optional[ExitReport]:
@@ -146,6 +93,32 @@ def compare_space(spec: ContainerSpec, disk: Disk, allowance: DiskAllowance, has
     return ExitReport('DISK_TOO_SMALL', message)
 
 
+def find_excess(
+    spec: ContainerSpec, disks: Tuple[Disk, Disk], size_bytes: int, allowance: DiskAllowance
+) -> Optional[str]:
+    """
+    Returns why an image cannot stay, with what to do about it, or None. `disks` are those before and after the pull,
+    `size_bytes` is that of all of its layers unpacked: other programs use the disk, and other images share layers.
+    """
+    before, now = disks
+    taken_bytes = min(before.free_bytes - now.free_bytes, size_bytes)
+    bytes_left = max(0, allowance.bytes_left())
+    compressed = f'its layers are {format_bytes(spec.size_bytes)} compressed'
+    if taken_bytes > bytes_left:
+        return (
+            f'The image {spec.image} takes more than {format_bytes(bytes_left)} of disk unpacked, which is what the '
+            f'job may still use; {compressed}. {allowance.remedy} Or use a smaller image.'
+        )
+    short_bytes = now.reserve_bytes - now.free_bytes
+    if short_bytes > 0 and taken_bytes >= short_bytes:
+        remedy = allowance.remedy if allowance.is_own_disk else 'Free space on the disk of this machine.'
+        return (
+            f'The image {spec.image} fills the disk: {format_bytes(before.free_bytes)} were free before it was '
+            f'pulled, and {format_bytes(now.free_bytes)} after; {compressed}. {remedy} Or use a smaller image.'
+        )
+    return None
+
+
 def read_disk(folder: Path) -> Optional[Disk]:
     try:
         disk = os.statvfs(folder)
@@ -154,9 +127,8 @@ def read_disk(folder: Path) -> Optional[Disk]:
     return Disk(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize)
 
 
-def _is_of_container(layer: Path) -> bool:
-    """Whether it is what a container writes, not a layer of an image."""
-    return os.path.ismount(layer / 'merged')
+def format_bytes(count: int) -> str:
+    return f'{count / 2**30:.1f} GiB' if count >= 2**30 else f'{count / 2**20:.1f} MiB'
 
 
 def _to_gib(count: int) -> int:

@@ -16,13 +16,13 @@ from vm_agent.container.layout import Layout
 from vm_agent.container.not_started import find_init_failure
 from vm_agent.container.packages import module_of, unpack_packages
 from vm_agent.container.process import ContainerProcess
-from vm_agent.container.pull import FindExcess, PullContext, pull_image
+from vm_agent.container.pull import PullContext, pull_image
 from vm_agent.container.pull_space import DiskAllowance
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.container.variables import forwarded_variables, named_files, parse_image_variables
 from vm_agent.control.archives import download_archives
 from vm_agent.control.context import Replica
-from vm_agent.control.decisions import StopNotice, describe_end
+from vm_agent.control.decisions import describe_end
 from vm_agent.control.state_file import State
 from vm_agent.control.supervisor import POLL_SECONDS
 from vm_agent.program.child_process import Command
@@ -46,9 +46,9 @@ class ContainerLauncher:
 
     def install(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> State:
         engine = self._engine = _await_engine(replica)
-        replica.log(f'The container runs with {engine.kind} {engine.version}.', 'INFO')
+        replica.log(f'The container runs with docker {engine.version}.', 'INFO')
         # The embedded cloud removes the containers of a VM that it kills.
-        (replica.home / ENGINE_FILE).write_text(engine.kind, 'utf-8')
+        (replica.home / ENGINE_FILE).touch()
         # Of an earlier boot, or of an agent that was killed.
         engine.remove_containers(replica.vm)
         _pull(replica, engine, self._spec)
@@ -173,8 +173,8 @@ def _await_engine(replica: Replica) -> Engine:
         replica.supervisor.check()
         if time.monotonic() > give_up_at:
             message = (
-                'The machine has no container engine that answers: neither Docker nor Podman. Use a machine image with '
-                'Docker; in the embedded cloud, install Docker or Podman and start its daemon.'
+                'The machine has no `docker` command with an engine that answers. Use a machine image with Docker; in the '
+                'embedded cloud, install Docker, or podman-docker beside Podman, and start its daemon.'
             )
             raise ReplicaEnded(ExitReport('CONTAINER_NOT_STARTED', message))
         replica.stop_signal.wait(POLL_SECONDS)
@@ -190,18 +190,12 @@ def _user(engine: Engine) -> Optional[str]:
     return '0:0' if engine.is_rootless() else f'{os.getuid()}:{os.getgid()}'
 
 
-def stop_for_excess(excess: Optional[str]) -> Optional[StopNotice]:
-    """Podman is killed at once: it would fill the disk in its grace period."""
-    return None if excess is None else StopNotice('DISK_TOO_SMALL', excess, 0.0)
-
-
 def _pull(replica: Replica, engine: Engine, spec: ContainerSpec) -> None:
     replica.set_phase('PULLING')
     marker = f'{VM_MARKER}={replica.vm}'.encode()
 
-    def run(argv: Sequence[str], environment: Mapping[str, str], find_excess: FindExcess) -> ToolResult:
-        command = Command(argv, environment, replica.home, marker, replica.secrets.mask)
-        return replica.supervisor.run_tool(command, lambda: stop_for_excess(find_excess()))
+    def run(argv: Sequence[str], environment: Mapping[str, str]) -> ToolResult:
+        return replica.supervisor.run_tool(Command(argv, environment, replica.home, marker, replica.secrets.mask))
 
     limits = replica.config.limits
     context = PullContext(
@@ -216,10 +210,6 @@ def _pull(replica: Replica, engine: Engine, spec: ContainerSpec) -> None:
         check=replica.supervisor.check,
         access=replica.registry_access,
         mask=replica.secrets.mask,
-        report=replica.report_transfer,
         log=replica.log,
     )
-    try:
-        pull_image(engine, spec, context)
-    finally:
-        replica.report_transfer(None)
+    pull_image(engine, spec, context)

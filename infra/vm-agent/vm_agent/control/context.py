@@ -8,7 +8,6 @@ from typing import Callable, Mapping, Optional, Protocol
 
 from vm_agent.cache.store import BackgroundStore
 from vm_agent.container.pull import RegistryAccess
-from vm_agent.container.transfer import Transfer
 from vm_agent.control.config import Config
 from vm_agent.control.state_file import State
 from vm_agent.control.stop_signal import StopSignal
@@ -51,7 +50,6 @@ class Replica:
     tracking: Tracking
     disk: DiskMeter
     registry_access: RegistryAccess
-    report_transfer: Callable[[Optional[Transfer]], None]
     """Sent with the next heartbeats."""
     started_at: float = field(default_factory=time.monotonic)
 

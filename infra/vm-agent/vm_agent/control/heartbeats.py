@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, Protocol, Sequence, Tuple
 
-from vm_agent.container.transfer import Transfer
 from vm_agent.control.config import Config
 from vm_agent.control.decisions import StopNotice
 from vm_agent.control.stop_signal import Interruption, StopSignal
@@ -60,7 +59,6 @@ class Status:
     """Of a trial, since the last heartbeat that was answered."""
     health: Sequence[Mapping[str, Any]] = ()
     """The findings about the program."""
-    transfer: Optional[Transfer] = None
     """While the image of a container is pulled."""
 
 
@@ -122,8 +120,6 @@ def _optional_fields(status: Status) -> Dict[str, Any]:
         fields['reboot'] = {'count': status.reboot.count, 'secondsAgo': status.reboot.seconds_ago}
     if status.health:
         fields['health'] = list(status.health)
-    if status.transfer is not None:
-        fields['transfer'] = {'doneBytes': status.transfer.done_bytes, 'totalBytes': status.transfer.total_bytes}
     return fields
 
 
@@ -178,7 +174,6 @@ class Heartbeats:
         self._started_at = time.monotonic()
         self._boot = 0
         self._pending_exit: Optional[ExitReport] = None
-        self._transfer: Optional[Transfer] = None
         self._ended_at: Optional[float] = None
         self._changed = threading.Event()
         self._is_finished = False
@@ -201,9 +196,6 @@ class Heartbeats:
         self._phase = phase
         self._changed.set()
 
-    def set_transfer(self, transfer: Optional[Transfer]) -> None:
-        """Reported from the next heartbeat on; None once nothing is transferred."""
-        self._transfer = transfer
 
     def set_program_end(self, report: ExitReport, ended_at: Optional[float]) -> None:
         """
@@ -290,7 +282,6 @@ class Heartbeats:
             reboot=Reboot(self._boot, time.monotonic() - self._started_at) if self._boot > 0 else None,
             measurements=self._probes.metrics.batch(),
             health=self._probes.health(),
-            transfer=self._transfer if report is None else None,
         )
 
     def _update_may_start(self, answer: Mapping[str, Any]) -> None:

@@ -18,8 +18,6 @@ from vm_agent.program.kernel_messages import read_kernel_messages
 from vm_agent.setup.installers import ToolResult
 
 POLL_SECONDS = 0.5
-# For a tool that can fill the disk.
-WATCHED_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,6 @@ class Process(Protocol):
     def clean_up(self) -> int: ...
 
 
-FindNotice = Callable[[], Optional[StopNotice]]
-"""Returns why a process must stop, or None."""
 StartProcess = Callable[[Forward, Callable[[], None]], Process]
 """Starts a process with `on_output` and `on_exit`, which are called from other threads."""
 
@@ -73,10 +69,10 @@ class Supervisor:
         if notice is not None:
             raise ReplicaEnded(ExitReport(notice.reason, notice.message))
 
-    def run_tool(self, command: Command, find_notice: Optional[FindNotice] = None) -> ToolResult:
-        """Runs one of the agent's tools. Raises ReplicaEnded if it had to be stopped, also by `find_notice`."""
+    def run_tool(self, command: Command) -> ToolResult:
+        """Runs one of the agent's tools. Raises ReplicaEnded if it had to be stopped."""
         start = partial(ChildProcess, command)
-        end = self._run(start, None, lambda _stream, block: self._monitored.on_output('agent', block), find_notice)
+        end = self._run(start, None, lambda _stream, block: self._monitored.on_output('agent', block))
         if end.notice is not None:
             raise ReplicaEnded(ExitReport(end.notice.reason, end.notice.message, evidence=tuple(end.stderr)))
         return ToolResult(end.return_code, (*end.stdout, *end.stderr))
@@ -90,7 +86,6 @@ class Supervisor:
         start: StartProcess,
         started_at: Optional[float],
         on_output: Forward,
-        find_notice: Optional[FindNotice] = None,
     ) -> ProgramEnd:
         tails = {'stdout': OutputTail(), 'stderr': OutputTail()}
         errors = {'stdout': ErrorLines(), 'stderr': ErrorLines()}
@@ -104,7 +99,7 @@ class Supervisor:
         process = start(keep_and_forward, self._monitored.stop_signal.wake)
         if started_at is not None:
             self._monitored.on_started(process.pid)
-        notice = self._await_end(process, started_at, find_notice)
+        notice = self._await_end(process, started_at)
         if started_at is not None:
             self.program_ended_at = time.time()
         return_code = process.return_code
@@ -122,9 +117,7 @@ class Supervisor:
             kernel=() if return_code == 0 else read_kernel_messages(begun_at, process.pid),
         )
 
-    def _await_end(
-        self, process: Process, started_at: Optional[float], find_notice: Optional[FindNotice]
-    ) -> Optional[StopNotice]:
+    def _await_end(self, process: Process, started_at: Optional[float]) -> Optional[StopNotice]:
         """
         Returns when the process has ended, with the reason if it was stopped: SIGTERM first, SIGKILL after the grace
         period. A later notice can shorten the grace period.
@@ -133,12 +126,11 @@ class Supervisor:
         notice: Optional[StopNotice] = None
         handled: Optional[StopNotice] = None
         is_killed, kill_at = False, float('inf')
-        poll_seconds = POLL_SECONDS if find_notice is None else WATCHED_POLL_SECONDS
         while process.return_code is None:
-            stop_signal.wait(min(poll_seconds, max(0.0, kill_at - time.monotonic())))
+            stop_signal.wait(min(POLL_SECONDS, max(0.0, kill_at - time.monotonic())))
             latest = stop_signal.latest
             if notice is None:
-                notice = handled = self._find_reason(started_at) or (find_notice() if find_notice else None)
+                notice = handled = self._find_reason(started_at)
                 if notice is not None and process.return_code is None:
                     kill_at = time.monotonic() + grace_seconds(notice, limits)
                     self._monitored.before_signal()

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence
 
-from vm_agent.container.engine import Engine
+from vm_agent.container.engine import COMMAND, Engine
 from vm_agent.container.invocation import Invocation, split_variables
 from vm_agent.setup.environment import VM_MARKER
 
@@ -35,12 +35,11 @@ def write_entry(home: Path, environment: Mapping[str, str], folder: Path) -> Non
 def write_container_entry(home: Path, engine: Engine, invocation: Invocation) -> None:
     """As `write_entry`, for a program in a container."""
     container = {
-        'kind': engine.kind,
         'engineEnvironment': dict(engine.environment),
         'name': invocation.name,
         'image': invocation.image,
         # Without the name and the entry point.
-        'arguments': invocation.arguments(engine)[2:-2],
+        'arguments': invocation.arguments()[2:-2],
     }
     _write(home, {'environment': dict(invocation.variables), 'folder': '', 'container': container})
 
@@ -80,7 +79,7 @@ def _enter_container(
     container: Mapping[str, Any], program: Mapping[str, str], terminal: Mapping[str, str], command: Sequence[str]
 ) -> int:
     mark = {VM_MARKER: os.environ[VM_MARKER]} if VM_MARKER in os.environ else {}
-    engine = Engine(container['kind'], '', {**container['engineEnvironment'], **mark})
+    engine = Engine('', {**container['engineEnvironment'], **mark})
     flags = ['--interactive', '--tty'] if sys.stdin.isatty() and sys.stdout.isatty() else ['--interactive']
     is_running = _is_running(engine, container['name'])
     # A running container has the variables of the program.
@@ -113,7 +112,7 @@ def _run_engine(
         file.write(text)
         file.flush()
         return subprocess.call(
-            engine.argv([*parts[0], *arguments, *parts[1]]),
+            [COMMAND, *parts[0], *arguments, *parts[1]],
             env=environment,
             stdout=output,
             stderr=output,

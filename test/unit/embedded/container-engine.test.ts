@@ -14,7 +14,7 @@ async function install(name: string, script: string): Promise<void> {
   await chmod(join(folder, name), 0o755);
 }
 
-it('an engine is the command docker if its daemon answers, and a machine with Podman alone is told what to install', async () => {
+it('an engine is the command docker if its daemon answers, and a machine with Podman alone gets advice', async () => {
   expect([await hasContainerEngine(environment), describePodmanAlone(environment)]).toEqual([false, null]);
   await install('podman', 'echo 4.3.1');
   expect(await hasContainerEngine(environment)).toBe(false);

@@ -8,11 +8,8 @@ from vm_agent.program.exit_report import ExitReport
 
 START_LINES_MAX = 20
 SHELLS = ('sh', 'bash', 'ash', 'dash', 'zsh')
-# What tini and catatonit print if they cannot run the program, and runc if it cannot run them, with these exit codes.
-INIT_FAILED = re.compile(
-    r'\[FATAL tini \(\d+\)\] exec .* failed: |(?:ERROR|FATAL)? ?\(?catatonit(?::\d+)?\)?: failed to exec'
-    r'|exec \S+: argument list too long'
-)
+# What tini prints if it cannot run the program, and runc if it cannot run tini, with these exit codes.
+INIT_FAILED = re.compile(r'\[FATAL tini \(\d+\)\] exec .* failed: |exec \S+: argument list too long')
 INIT_EXIT_CODES = (1, 126, 127)
 
 NOT_FOUND = (
@@ -27,7 +24,7 @@ FAILURES: Sequence[Tuple[str, str]] = (
         'each, 2 MiB in total. Shorten them, or keep long values in a file.',
     ),
     (
-        r"invalid environment variable|environment variable name can't be empty",
+        r"environment variable name can't be empty",
         'The image has a variable without a name. Correct its ENV; the evidence shows the variable.',
     ),
     (

@@ -50,7 +50,6 @@ class Replica:
     tracking: Tracking
     disk: DiskMeter
     registry_access: RegistryAccess
-    """Sent with the next heartbeats."""
     started_at: float = field(default_factory=time.monotonic)
 
     @property

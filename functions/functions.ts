@@ -50,6 +50,7 @@ export const FUNCTIONS = {
       'HEARTBEAT_AUDIENCE',
       'RUNTIME_IMAGES',
       'SECURE_BOOT',
+      'AGENT_URI',
       'CACHE_BUCKET',
       'DISK_KMS_KEY',
       // The buckets in which the VMs of each account keep installed packages.

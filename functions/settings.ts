@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { agentRefOf } from '#shared/protocol/agent-ref.ts';
 import { isBucketName } from '#shared/protocol/gs-uri.ts';
 import { jobRightsSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
@@ -46,6 +47,10 @@ export const SETTINGS = {
     .describe('the id of the Firestore database that holds the jobs'),
   UPLOAD_BUCKET: z.string().refine(isBucketName).describe('the name of the bucket whose uploads are submissions'),
   JOBS_BUCKET: z.string().refine(isBucketName).describe('the name of the bucket for jobs without a jobDir'),
+  AGENT_URI: z
+    .string()
+    .transform(readAgentUri)
+    .describe('the object of the VMs’ agent, named after its SHA-256: gs://BUCKET/agent/SHA256.pyz'),
   CACHE_BUCKET: z
     .string()
     .refine(isBucketName)
@@ -181,4 +186,13 @@ function readJson(text: string, context: z.RefinementCtx): unknown {
     return z.NEVER;
   }
   return value;
+}
+
+function readAgentUri(uri: string, context: z.RefinementCtx) {
+  const agent = agentRefOf(uri);
+  if (agent === undefined) {
+    context.addIssue({ code: 'custom', message: 'is not gs://BUCKET/…/SHA256.pyz' });
+    return z.NEVER;
+  }
+  return agent;
 }

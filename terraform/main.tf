@@ -120,7 +120,7 @@ module "functions" {
   region        = var.region
   labels        = local.labels
   source_bucket = module.storage.bucket_names["sources"]
-  source_dir    = coalesce(var.functions_dir, "${path.module}/../dist/functions")
+  source_dir    = local.build_dir
   build_account = { name = module.identities.names["build"], member = module.identities.members["build"] }
   functions = {
     for name, function in local.functions : name => merge(function, {

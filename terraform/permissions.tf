@@ -17,7 +17,7 @@ locals {
     on-dead-letter  = { database = "write", uploads = ["read", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
     api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], images = "read", publishes = local.stages, project = ["log_reader"] }
-    vm              = { uploads = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", images = "read", project = ["roles/logging.logWriter"] }
+    vm              = { uploads = ["get"], sources = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", images = "read", project = ["roles/logging.logWriter"] }
     push            = {}
     build           = { sources = ["get"], archives = "read", project = ["roles/logging.logWriter"] }
   }

@@ -14,6 +14,13 @@ locals {
         role      = local.bucket_roles["get"]
         condition = null
       }
+      # The agent, by its name: no right to list.
+      "${email}/sources/get" = {
+        bucket    = "sources"
+        member    = "serviceAccount:${email}"
+        role      = local.bucket_roles["get"]
+        condition = null
+      }
       "${email}/own/write" = {
         bucket    = bucket
         member    = "serviceAccount:${email}"

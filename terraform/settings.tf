@@ -22,7 +22,7 @@ locals {
   notify_settings = concat(local.event_settings, ["NOTIFICATION_CHANNELS"])
   provision_settings = concat(
     local.event_settings,
-    ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT", "CACHE_BUCKET", "SHELL_ACCESS"],
+    ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT", "AGENT_URI", "CACHE_BUCKET", "SHELL_ACCESS"],
     var.encryption == null ? [] : ["DISK_KMS_KEY"],
     local.has_rights ? ["JOB_RIGHTS"] : [],
     local.has_registries ? ["REGISTRIES"] : [],
@@ -40,6 +40,7 @@ locals {
     FIRESTORE_DATABASE      = module.database.name
     UPLOAD_BUCKET           = module.storage.bucket_names["uploads"]
     JOBS_BUCKET             = module.storage.bucket_names["jobs"]
+    AGENT_URI               = "gs://${google_storage_bucket_object.agent.bucket}/${google_storage_bucket_object.agent.name}"
     CACHE_BUCKET            = module.storage.bucket_names["cache"]
     REGION_DEFAULT          = coalesce(var.jobs.region, var.region)
     RUNTIME_VERSION_DEFAULT = coalesce(var.jobs.runtime_version, keys(var.runtime_images)[0])

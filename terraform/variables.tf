@@ -100,7 +100,7 @@ variable "encryption" {
 }
 
 variable "functions_dir" {
-  description = "Directory with NAME.zip of each function (`npm run build`); null for dist/functions of the checkout."
+  description = "Directory with NAME.zip of each function and agent.pyz (`npm run build`); null for dist/functions of the checkout."
   type        = string
   default     = null
 }

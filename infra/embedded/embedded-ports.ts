@@ -38,7 +38,8 @@ import { createPublicReads } from '#infra/embedded/vm-proxy/public-reads.ts';
 import { createBuiltPageAssets } from '#infra/page/built-page-assets.ts';
 import { createImageRegistry } from '#infra/registry/image-registry.ts';
 import { credentialsFromSecrets } from '#infra/registry/secret-credentials.ts';
-import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scripts.ts';
+import { packAgent } from '#infra/vm-agent/pack-agent.ts';
 import { createCallerIdentifier } from '#shared/api/verify-caller.ts';
 import { createVmIdentityVerifier, GOOGLE_TOKEN_ISSUER } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
@@ -47,6 +48,7 @@ import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { SecretReader } from '#shared/ports/secret-reader.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
+import type { AgentRef } from '#shared/protocol/agent-ref.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
@@ -84,15 +86,14 @@ type Options = {
 export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts> {
   const { dataDir, config, serverPorts, logger } = options;
   const { projectId } = config;
-  const [uploadBucket, jobsBucket, cacheBucket] = [`${projectId}-uploads`, `${projectId}-jobs`, `${projectId}-cache`];
+  const [uploadBucket, jobsBucket] = [`${projectId}-uploads`, `${projectId}-jobs`];
+  const cacheBucket = `${projectId}-cache`;
   const clock = { now: Date.now };
   const database = openDatabase(join(dataDir, 'dropforge.db'));
   const queue = openSqliteMessageQueue(database, clock, channelQueues(config));
   const objects = openObjects({ ...options, database, queue, uploadBucket, clock });
-  const accountBuckets = Object.values(embeddedRightsOf(config).accounts).map(({ bucket }) => bucket);
-  for (const bucket of [uploadBucket, jobsBucket, cacheBucket, ...accountBuckets]) {
-    objects.createBucket(bucket);
-  }
+  createBuckets(objects, config, [uploadBucket, jobsBucket, cacheBucket]);
+  const agent = await storeAgent(objects, `${projectId}-sources`);
   const logs = openFileLogStore(join(dataDir, 'logs'));
   const secrets = openSqliteSecretStore(database, clock);
   const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
@@ -119,7 +120,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     clock,
     logger,
     timeouts: timeoutsOf(config),
-    vmSettings: await vmSettingsOf(config, serverPorts, { heartbeatAudience, cacheBucket }),
+    vmSettings: await vmSettingsOf(config, serverPorts, { heartbeatAudience, cacheBucket, agent }),
     ...openAccess(config),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
@@ -131,6 +132,13 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   };
   const stores = { database, queue, objects, logs, secrets };
   return { projectId, uploadBucket, jobsBucket, cacheBucket, clock, ...stores, identity, vms, outages, functions };
+}
+
+function createBuckets(objects: EmbeddedObjectStore, config: EmbeddedConfig, names: readonly string[]): void {
+  const accountBuckets = Object.values(embeddedRightsOf(config).accounts).map(({ bucket }) => bucket);
+  for (const bucket of [...names, ...accountBuckets]) {
+    objects.createBucket(bucket);
+  }
 }
 
 /** On this machine, registries of private networks and of this machine are read, too. */
@@ -235,11 +243,20 @@ export function publishInterruption(
   queue.enqueue('interruptions', Buffer.from(JSON.stringify(entry)));
 }
 
+/** Agents of earlier versions stay: a VM that reboots may need its own. */
+async function storeAgent(objects: EmbeddedObjectStore, bucket: string): Promise<AgentRef> {
+  const { bytes, sha256, objectName: name } = await packAgent();
+  objects.createBucket(bucket);
+  await objects.write({ bucket, name }, bytes, { ifGeneration: '0', contentType: 'application/zip' });
+  return { uri: `gs://${bucket}/${name}`, sha256 };
+}
+
 async function vmSettingsOf(
   config: EmbeddedConfig,
   serverPorts: ServerPorts,
-  { heartbeatAudience, cacheBucket }: { readonly heartbeatAudience: string; readonly cacheBucket: string },
+  given: { readonly heartbeatAudience: string; readonly cacheBucket: string; readonly agent: AgentRef },
 ): Promise<VmSettings> {
+  const { heartbeatAudience, cacheBucket, agent } = given;
   const cachedEnvironments = cachedEnvironmentsIn(cacheBucket, Math.floor(config.cacheBytesMax / 2));
   const [first] = config.machineImages;
   const images = config.machineImages.map(({ name }) => name);
@@ -271,7 +288,7 @@ async function vmSettingsOf(
     imageCredentialsOf: imageCredentialsIn(config, { hasGoogleIdentity: false }),
     startupScript: await readStartupScript(),
     shutdownScript: await readShutdownScript(),
-    agent: await packAgent(),
+    agent,
     clusterAddressOf: localAddressOf,
     machineImageOf: (runtimeVersion) => images.find((name) => name.endsWith(runtimeVersion)) ?? first?.name ?? '',
   };

@@ -55,6 +55,8 @@ const OWN_REQUESTS: readonly ExitFacts['reason'][] = [
   'CHECKPOINT_UNREADABLE',
   'SERVICE_UNREACHABLE',
   'SECRET_UNAVAILABLE',
+  // The agent itself could not be read.
+  'AGENT_FAILED',
 ];
 
 function perimeterCauseOf({ reason, message, evidence }: ExitFacts): Cause | undefined {

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deflateSync, gunzipSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { toBase85 } from '../../infra/vm-agent/pack-agent.ts';
-import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
+import { BUCKET, configure, JOB_DIR, storeAgent, until } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
 import { makeSdist, makeZip } from '../support/agent/vm-agent-package.ts';
 
@@ -282,7 +281,7 @@ describe('a job that cannot start', () => {
   });
 
   it('powers off if the agent is not valid Python', async () => {
-    cloud().attributes['dropforge-agent'] = toBase85(deflateSync('#!/usr/bin/env python3\nbroken'));
+    storeAgent(cloud(), Buffer.from('#!/usr/bin/env python3\nbroken'));
     const vm = machine().boot();
     await once(vm, 'exit');
     expect(machine().isPoweredOff()).toBe(true);

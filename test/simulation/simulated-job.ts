@@ -67,7 +67,7 @@ export const simulatedSettings: VmSettings = {
   shutdownScript: '#!/bin/bash',
   hasRequestedGpus: false,
   imageCredentialsOf: () => ({ kind: 'NONE', secret: '' }),
-  agent: '',
+  agent: { uri: `gs://simulation-sources/agent/${'ab'.repeat(32)}.pyz`, sha256: 'ab'.repeat(32) },
   machineImageOf: () => 'runtime-2-11',
   clusterAddressOf: ({ vmName }) => `${vmName}:2222`,
 };

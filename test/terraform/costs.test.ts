@@ -9,6 +9,7 @@ import { describeCosts } from '../support/terraform/costs.ts';
 const SETTINGS = {
   LOGGING_ENDPOINT: undefined,
   SECRET_MANAGER_ENDPOINT: undefined,
+  AGENT_URI: { uri: `gs://p-sources/agent/${'ab'.repeat(32)}.pyz`, sha256: 'ab'.repeat(32) },
   CACHE_BUCKET: undefined,
   JOB_RIGHTS: NO_RIGHTS,
   REGISTRIES: {},

@@ -88,6 +88,18 @@ function describeRights() {
     }
   });
 
+  it.each([memberOf(A), memberOf(B), functionAccount('vm')])(
+    'let %s read its agent by name, and neither list nor write where it is',
+    (member) => {
+      const on = `${PROJECT}-dropforge-sources`;
+      const name = `projects/_/buckets/${on}/objects/agent/${'ab'.repeat(32)}.pyz`;
+      const allowed = ACTIONS.filter((action) =>
+        isAllowed(resources, { member, permission: `storage.objects.${action}`, on, name }),
+      );
+      expect(allowed).toEqual(['get']);
+    },
+  );
+
   it("let the deployment's own VMs read nothing in the buckets of accounts", () => {
     const requests = [A, B].map((email) => ({ permission: 'storage.objects.get', on: bucketOf(email) }));
     for (const request of requests) {
@@ -104,6 +116,7 @@ function describeRights() {
       [
         ...ownBucket,
         `storage.objects.get on ${PROJECT}-dropforge-uploads`,
+        `storage.objects.get on ${PROJECT}-dropforge-sources`,
         'secretmanager.versions.access on hf-token',
         'logging.logEntries.create on *',
         `run.routes.invoke on ${heartbeat?.values.service}`,

@@ -1,16 +1,19 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import { agentRefOf } from '#shared/protocol/agent-ref.ts';
 import { STAGING_FOLDER } from '#shared/use-cases/submission/staged-upload.ts';
 import { describeAppliedRoot } from '../support/terraform/applied-root.ts';
 
 type Condition = {
+  readonly with_state?: string | null;
   readonly age?: number;
   readonly matches_suffix?: readonly string[] | null;
   readonly matches_prefix?: readonly string[] | null;
 };
-type Rule = { readonly condition: readonly Condition[] };
+type Rule = { readonly action: readonly { readonly type: string }[]; readonly condition: readonly Condition[] };
 
-describeAppliedRoot(({ find }) => {
+describeAppliedRoot(({ all, find, environmentOf }) => {
   const conditionsOfJobs = () =>
     (find('google_storage_bucket', 'jobs').lifecycle_rule as readonly Rule[]).flatMap(({ condition }) => condition);
 
@@ -24,5 +27,20 @@ describeAppliedRoot(({ find }) => {
   it('deletes uploads to the API that were not started after two days, and no other folder', () => {
     const byPrefix = conditionsOfJobs().filter(({ matches_prefix }) => (matches_prefix ?? []).length > 0);
     expect(byPrefix.map(({ age, matches_prefix }) => [age, matches_prefix])).toEqual([[2, [STAGING_FOLDER]]]);
+  });
+
+  it('stores the agent under its SHA-256, tells provision, and never deletes one: a running VM may read it again', () => {
+    const objects = all('google_storage_bucket_object').map(({ values }) => values);
+    const { bucket, name, deletion_policy } = objects.find((one) => String(one.name).startsWith('agent/')) ?? {};
+    const sha256 = createHash('sha256').update('agent').digest('hex');
+    expect(name).toBe(`agent/${sha256}.pyz`);
+    expect(deletion_policy).toBe('ABANDON');
+    expect(agentRefOf(environmentOf('provision').AGENT_URI ?? '')).toEqual({ uri: `gs://${bucket}/${name}`, sha256 });
+    const rules = find('google_storage_bucket', 'sources').lifecycle_rule as readonly Rule[];
+    const onLive = rules.filter(
+      ({ action, condition }) =>
+        action.some(({ type }) => type === 'Delete') && condition.some(({ with_state }) => with_state !== 'ARCHIVED'),
+    );
+    expect(onLive).toEqual([]);
   });
 });

@@ -154,6 +154,7 @@ function describePermissions() {
         'api → jobs roles/storage.objectCreator',
         'api → jobs roles/storage.objectViewer',
         'vm → uploads roles/storage.legacyObjectReader',
+        'vm → sources roles/storage.legacyObjectReader',
         'vm → jobs roles/storage.objectUser',
         'vm → cache roles/storage.objectCreator',
         'vm → cache roles/storage.objectViewer',
@@ -186,7 +187,7 @@ function describePermissions() {
     expect(resources.filter(({ type }) => type.includes('secret_version'))).toEqual([]);
   });
 
-  it('let VMs call one function, write one bucket, add to the cache, read the secrets, and write logs', () => {
+  it('let VMs call one function, read the agent, write one bucket, add to the cache, read the secrets, and write logs', () => {
     const vmGrants = resources
       .filter(({ type }) => type.includes('_iam_'))
       .filter(({ values }) => JSON.stringify([values.member, values.members]).includes('dropforge-vm/member'))
@@ -196,6 +197,7 @@ function describePermissions() {
       'google_project_iam_member roles/logging.logWriter',
       'google_secret_manager_secret_iam_member roles/secretmanager.secretAccessor',
       'google_secret_manager_secret_iam_member roles/secretmanager.secretAccessor',
+      'google_storage_bucket_iam_member roles/storage.legacyObjectReader',
       'google_storage_bucket_iam_member roles/storage.legacyObjectReader',
       'google_storage_bucket_iam_member roles/storage.objectCreator',
       'google_storage_bucket_iam_member roles/storage.objectUser',

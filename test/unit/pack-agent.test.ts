@@ -1,68 +1,36 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { inflateSync } from 'node:zlib';
+import { strFromU8, unzipSync } from 'fflate';
 import { describe, expect, it } from 'vitest';
-import {
-  AGENT_BYTES_MAX,
-  packAgent,
-  readShutdownScript,
-  readStartupScript,
-  toBase85,
-} from '#infra/vm-agent/pack-agent.ts';
-
-/** Prints which files of an archive differ from those in a folder, and which have a docstring left. */
-const COMPARE = `
-import ast, json, sys, zipfile
-def statements(text):
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(getattr(node, 'body', None), list):
-            node.body = [one for one in node.body if not is_docstring(one)]
-    return [(node.lineno, ast.dump(node)) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
-def is_docstring(node):
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-def has_docstring(text):
-    return any(is_docstring(node) and node.value.value for node in ast.walk(ast.parse(text)))
-different, left = [], []
-with zipfile.ZipFile(sys.argv[1]) as archive:
-    for name in archive.namelist():
-        packed = archive.read(name).decode()
-        with open(sys.argv[2] + '/' + name, encoding='utf-8') as file:
-            if statements(file.read()) != statements(packed):
-                different.append(name)
-        if has_docstring(packed):
-            left.append(name)
-print(json.dumps({'different': different, 'withDocstring': left}))
-`;
+import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scripts.ts';
+import { packAgent } from '#infra/vm-agent/pack-agent.ts';
+import { agentRefOf } from '#shared/protocol/agent-ref.ts';
 
 describe('packAgent', () => {
-  it('is deterministic, and fits into a metadata value', async () => {
-    const text = await packAgent();
-    expect(await packAgent()).toBe(text);
-    expect(text.length).toBeLessThan(AGENT_BYTES_MAX);
+  it('is deterministic, and named after its SHA-256', async () => {
+    const { bytes, sha256, objectName } = await packAgent();
+    expect(await packAgent()).toEqual({ bytes, sha256, objectName });
+    expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'));
+    expect(agentRefOf(`gs://sources/${objectName}`)).toEqual({ uri: `gs://sources/${objectName}`, sha256 });
   });
 
-  it('leaves out comments and docstrings, and nothing else: each statement keeps its line', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'dropforge-pack-agent-'));
-    try {
-      const archive = join(folder, 'agent.pyz');
-      await writeFile(archive, inflateSync(fromBase85(await packAgent())));
-      const args = ['-c', COMPARE, archive, fileURLToPath(new URL('../../infra/vm-agent', import.meta.url))];
-      const { stdout, stderr } = spawnSync('python3', args, { encoding: 'utf8' });
-      expect(JSON.parse(stdout || stderr)).toEqual({ different: [], withDocstring: [] });
-    } finally {
-      await rm(folder, { recursive: true });
+  it('contains the modules as they are written, comments included', async () => {
+    const files = unzipSync((await packAgent()).bytes);
+    for (const path of ['__main__.py', 'vm_agent/main.py', 'vm_agent/storage/restore.py']) {
+      const source = await readFile(new URL(`../../infra/vm-agent/${path}`, import.meta.url), 'utf8');
+      expect(strFromU8(files[path] ?? new Uint8Array()), path).toBe(source);
     }
+    expect(Object.keys(files).filter((path) => path.includes('test'))).toEqual([]);
   });
 
   it('returns an archive that Python can run', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'dropforge-pack-agent-'));
     try {
       const archive = join(folder, 'agent.pyz');
-      await writeFile(archive, inflateSync(fromBase85(await packAgent())));
+      await writeFile(archive, (await packAgent()).bytes);
       const code = `import sys; sys.path.insert(0, ${JSON.stringify(archive)}); import vm_agent.main as m; print(m.__file__)`;
       const { stdout, stderr } = spawnSync('python3', ['-c', code], { encoding: 'utf8' });
       expect(stdout.trim(), stderr).toBe(`${archive}/vm_agent/main.py`);
@@ -71,19 +39,6 @@ describe('packAgent', () => {
     }
   });
 });
-
-describe('toBase85', () => {
-  it.each([0, 1, 2, 3, 4, 5, 4_096, 4_099])('encodes %i bytes as Python decodes them', (count) => {
-    const bytes = Buffer.from(Array.from({ length: count }, (_, index) => (index * 89 + 255) % 256));
-    expect(fromBase85(toBase85(bytes))).toEqual(bytes);
-  });
-});
-
-/** By Python, as on a VM. */
-function fromBase85(text: string): Buffer {
-  const code = 'import base64, sys; sys.stdout.buffer.write(base64.b85decode(sys.stdin.buffer.read()))';
-  return spawnSync('python3', ['-c', code], { input: text, maxBuffer: 2 * AGENT_BYTES_MAX }).stdout;
-}
 
 describe.each([
   ['readStartupScript', readStartupScript],

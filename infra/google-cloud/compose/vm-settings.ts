@@ -1,6 +1,6 @@
 import type { Settings } from '#functions/settings.ts';
 import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute-engine/instance-request.ts';
-import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scripts.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
@@ -25,6 +25,7 @@ export async function readVmSettings(
     | 'STORAGE_EMULATOR_HOST'
     | 'LOGGING_ENDPOINT'
     | 'SECRET_MANAGER_ENDPOINT'
+    | 'AGENT_URI'
     | 'CACHE_BUCKET'
     | 'JOB_RIGHTS'
     | 'REGISTRIES'
@@ -61,7 +62,7 @@ export async function readVmSettings(
     ),
     startupScript: await readStartupScript(),
     shutdownScript: await readShutdownScript(),
-    agent: await packAgent(),
+    agent: settings.AGENT_URI,
     // The VMs of an attempt are in one zone, where Compute Engine's internal DNS resolves their names.
     clusterAddressOf: ({ vmName }) => `${vmName}:${CLUSTER_PORT}`,
     // A placement names the runtime; the adapter resolves it to a boot source.

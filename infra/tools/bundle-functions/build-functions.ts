@@ -1,7 +1,9 @@
+import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
+import { packAgent } from '#infra/vm-agent/pack-agent.ts';
 
 const DIRECTORY = fileURLToPath(new URL('../../../dist/functions', import.meta.url));
 
@@ -12,6 +14,12 @@ for (const name of FUNCTION_NAMES) {
   const startBytes = bundle.files[FUNCTION_FILE]?.byteLength ?? 0;
   process.stdout.write(`${name}: ${kibOf(startBytes)} KiB, and ${kibOf(sizeBytes - startBytes)} KiB in other files\n`);
 }
+
+// Terraform uploads it under its SHA-256.
+const { bytes } = await packAgent();
+await mkdir(DIRECTORY, { recursive: true });
+await writeFile(`${DIRECTORY}/agent.pyz`, bytes);
+process.stdout.write(`agent.pyz: ${kibOf(bytes.byteLength)} KiB\n`);
 
 function kibOf(bytes: number): string {
   return (bytes / 1_024).toFixed(0);

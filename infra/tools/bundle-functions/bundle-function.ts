@@ -12,13 +12,13 @@ import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-sc
 import { buildManifests } from '#infra/tools/bundle-functions/archive-manifest.ts';
 import {
   apiDescriptions,
+  bootScripts,
   commonJsStorage,
   deferredRequires,
   embeddedJson,
   excludedModules,
   framework,
   noZodLocales,
-  packedAgent,
   splitRareModules,
   treeShakeableZod,
 } from '#infra/tools/bundle-functions/bundle-plugins.ts';
@@ -63,7 +63,7 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
     entryPoints: [`infra/google-cloud/entrypoints/${name}.ts`],
     plugins: [
       framework,
-      packedAgent,
+      bootScripts,
       treeShakeableZod,
       commonJsStorage,
       excludedModules,

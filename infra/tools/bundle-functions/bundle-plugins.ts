@@ -8,7 +8,7 @@ import {
   PUBSUB_CALLS,
   trimApiDescription,
 } from '#infra/tools/bundle-functions/trim-api-description.ts';
-import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scripts.ts';
 
 /** Large modules that are rarely used: kept in separate files, which are loaded on first use. */
 const RARE_MODULES =
@@ -59,15 +59,15 @@ export const commonJsStorage: Plugin = {
   },
 };
 
-/** Packs the VM agent and its scripts into the bundle: a deployed function has no source folder to read them from. */
-export const packedAgent: Plugin = replaceModule({
-  name: 'packed-agent',
-  imported: /^#infra\/vm-agent\/pack-agent\.ts$/,
+/** Embeds the VMs' scripts in the bundle: a deployed function has no source folder to read them from. */
+export const bootScripts: Plugin = replaceModule({
+  name: 'boot-scripts',
+  imported: /^#infra\/vm-agent\/boot-scripts\.ts$/,
   write: async () => {
-    const packed = Object.entries({ packAgent, readStartupScript, readShutdownScript }).map(
+    const scripts = Object.entries({ readStartupScript, readShutdownScript }).map(
       async ([name, read]) => `exports.${name} = async () => ${JSON.stringify(await read())};`,
     );
-    return (await Promise.all(packed)).join('\n');
+    return (await Promise.all(scripts)).join('\n');
   },
 });
 

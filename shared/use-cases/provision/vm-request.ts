@@ -16,6 +16,7 @@ import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 import { toCustomJobSpecDictionary } from '#shared/job-file/formats/vertex-ai/custom-job-spec-dictionary.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import type { AgentRef } from '#shared/protocol/agent-ref.ts';
 import { METADATA_KEYS, PROTOCOL_VERSION, type VmConfig } from '#shared/protocol/vm-config.ts';
 import type { ImageCredentials } from '#shared/use-cases/provision/image-credentials.ts';
 
@@ -42,10 +43,10 @@ export type VmSettings = {
   readonly hasRequestedGpus: boolean;
   /** How VMs log in to the registry of an image, by its host. */
   readonly imageCredentialsOf: (host: string) => ImageCredentials;
-  /** `startup.sh`, `shutdown.sh`, and the agent as a base64 zipapp. */
+  /** `startup.sh` and `shutdown.sh`. */
   readonly startupScript: string;
   readonly shutdownScript: string;
-  readonly agent: string;
+  readonly agent: AgentRef;
   readonly machineImageOf: (runtimeVersion: string) => string;
   /** `host:port` at which the other replicas of a job reach this one. */
   readonly clusterAddressOf: (member: ClusterMember) => string;
@@ -101,7 +102,7 @@ export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { setti
     metadata: {
       'startup-script': settings.startupScript,
       'shutdown-script': settings.shutdownScript,
-      [METADATA_KEYS.agent]: settings.agent,
+      [METADATA_KEYS.agent]: JSON.stringify(settings.agent),
       [METADATA_KEYS.config]: JSON.stringify(config),
     },
   };

@@ -11,6 +11,7 @@ locals {
     # Jobs refer to the generation of a package: versioning keeps it when the object is replaced.
     uploads = { days = var.retention.uploads_days, replaced = null, is_versioned = true }
     jobs    = { days = var.retention.jobs_days, replaced = local.replaced_checkpoints, is_versioned = true }
+    # The functions' archives, and the agents of running jobs: nothing live is deleted.
     sources = { days = null, replaced = null, is_versioned = true }
     # Installed packages: an entry is used for a week and needs parts of the week before (vm_agent/cache/location.py).
     cache = { days = local.cache_days, replaced = null, is_versioned = false }

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
@@ -11,6 +12,7 @@ import { createBucketServer } from './vm-agent-bucket.ts';
 
 export const BUCKET = 'jobs';
 export const JOB_DIR = 'digits';
+export const SOURCES = 'sources';
 
 export type LogEntry = {
   readonly insertId: string;
@@ -24,10 +26,10 @@ type Package = { readonly name: string; readonly body: Buffer };
 
 /** Starts fakes of all servers that a VM uses, on one local port; they record requests and inject faults. */
 export async function startCloud() {
-  const bucket = createBucketServer([BUCKET]);
+  const bucket = createBucketServer([BUCKET, SOURCES]);
   const heartbeats: Heartbeat[] = [];
   const logEntries: LogEntry[] = [];
-  const attributes: Record<string, string> = { 'dropforge-agent': await packAgent() };
+  const attributes: Record<string, string> = {};
   const waiting = new Set<() => void>();
   const cloud = {
     ...bucket,
@@ -131,10 +133,20 @@ export async function startCloud() {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   cloud.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  storeAgent(cloud, Buffer.from((await packAgent()).bytes));
   return cloud;
 }
 
 export type Cloud = Awaited<ReturnType<typeof startCloud>>;
+
+/** Puts an agent into the bucket `sources`, and its reference into the metadata server. Returns the object's name. */
+export function storeAgent(cloud: Pick<Cloud, 'put' | 'attributes'>, body: Buffer): string {
+  const sha256 = createHash('sha256').update(body).digest('hex');
+  const name = `agent/${sha256}.pyz`;
+  cloud.put(SOURCES, name, { body });
+  cloud.attributes['dropforge-agent'] = JSON.stringify({ uri: `gs://${SOURCES}/${name}`, sha256 });
+  return name;
+}
 
 /** Puts the packages into the bucket, and the VM's configuration into the metadata server. */
 export function configure(

@@ -105,6 +105,7 @@ function environmentOf(
     FIRESTORE_DATABASE: '(default)',
     UPLOAD_BUCKET: uploadBucket,
     JOBS_BUCKET: jobsBucket,
+    AGENT_URI: servers.ports.functions.vmSettings.agent.uri,
     CACHE_BUCKET: cacheBucket,
     REGION_DEFAULT: servers.config.regionDefault,
     ZONES: servers.config.regionDefault,

@@ -4,6 +4,7 @@ export const EXAMPLE_SETTINGS: Readonly<Record<string, string>> = {
   FIRESTORE_DATABASE: 'dropforge',
   UPLOAD_BUCKET: 'example-uploads',
   JOBS_BUCKET: 'example-jobs',
+  AGENT_URI: `gs://example-sources/agent/${'ab'.repeat(32)}.pyz`,
   CACHE_BUCKET: 'example-cache',
   REGION_DEFAULT: 'us-central1',
   ZONES: 'us-central1,europe-west4-a',

@@ -41,6 +41,7 @@ export async function copyTerraform(): Promise<TerraformCopy> {
     mkdirSync(dirname(archive), { recursive: true });
     writeFileSync(archive, name);
   }
+  writeFileSync(join(directory, 'dist', 'functions', 'agent.pyz'), 'agent');
   const provider = await startGoogleProvider(readGoogleSchema());
   const environment = {
     PATH: process.env.PATH,

@@ -17,6 +17,7 @@ it('configures the agent with the preemption notice that the VM requests', async
     STORAGE_EMULATOR_HOST: undefined,
     LOGGING_ENDPOINT: undefined,
     SECRET_MANAGER_ENDPOINT: undefined,
+    AGENT_URI: { uri: `gs://p-sources/agent/${'ab'.repeat(32)}.pyz`, sha256: 'ab'.repeat(32) },
     CACHE_BUCKET: undefined,
     JOB_RIGHTS: NO_RIGHTS,
     REGISTRIES: {},

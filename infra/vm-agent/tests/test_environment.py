@@ -45,6 +45,14 @@ class EnvironmentTest(unittest.TestCase):
         self.assertEqual(cluster['task'], {'type': 'chief', 'index': 0})
         self.assertEqual(cluster['job']['scale_tier'], 'BASIC')
 
+    def test_names_the_database_of_mlflow_unless_the_job_or_the_image_names_another_store(self) -> None:
+        name = 'MLFLOW_TRACKING_URI'
+        self.assertEqual(environment_of()[name], 'sqlite:////h/mlflow.db')
+        own = 'https://mlflow.example.com'
+        self.assertEqual(environment_of(environment={name: own})[name], own)
+        self.assertNotIn(name, environment_of(environment={name: ''}))
+        self.assertEqual(program_environment(SPEC, PATHS, {name: own})[name], own)
+
     def test_ranks_the_master_and_workers_of_a_cluster_only(self) -> None:
         cluster = {'chief': ('a:2222',), 'worker': ('b:2222', 'c:2222'), 'ps': ('d:2222',)}
         worker = environment_of(cluster=cluster, role='worker', index=1)

@@ -193,7 +193,7 @@ def check_answer(test: unittest.TestCase, name: str) -> None:
 
 def check_service_variables(test: unittest.TestCase, name: str) -> None:
     """
-    The reserved names are those that the agent sets for a member of a cluster, except for one that users may replace;
+    The reserved names are those that the agent sets for a member of a cluster, except for two that users may replace;
     every reserved prefix is in use.
     """
     reserved = golden(name)
@@ -204,7 +204,7 @@ def check_service_variables(test: unittest.TestCase, name: str) -> None:
     paths = ProgramPaths(Path('/h/venv/bin/python'), Path('/h/output'), Path('/h/m'), Path('/h/t'), ('/h/sources/0',))
     variables = program_environment(spec, paths, tool_environment({}, paths, 'vm'))
     set_names = {variable for variable in variables if not variable.startswith(prefixes)}
-    test.assertEqual(set_names, {*reserved['names'], 'PYTHONUNBUFFERED'})
+    test.assertEqual(set_names, {*reserved['names'], 'PYTHONUNBUFFERED', 'MLFLOW_TRACKING_URI'})
     for prefix in prefixes:
         test.assertTrue(any(variable.startswith(prefix) for variable in variables), prefix)
 

@@ -62,7 +62,6 @@ from vm_agent.storage.output_sync import OutputSync
 from vm_agent.metrics.series_upload import SeriesUpload
 from vm_agent.storage.rollback import Moment
 from vm_agent.storage.staging import STAGING_FOLDER, Staging
-from vm_agent.tracking.tracking import Tracking
 
 DEFAULT_HOME = '/var/lib/dropforge'
 LOG_FLUSH_SECONDS_MAX = 10.0
@@ -132,7 +131,6 @@ class Boot:
         self._background_store = BackgroundStore(self._logs.log)
         self._storage = Storage(endpoints.storage_url, self._token)
         self._directory = JobDirectory(self._storage, spec.job_dir, Author(spec.job_id, spec.attempt))
-        self._tracking = Tracking(home, spec.job_id, self._logs.log, self._mask)
         origin = SeriesOrigin(spec.attempt, spec.name, self._state.boot)
         history = SeriesHistory(home / 'series', METRICS_KIND, origin, self._logs.log)
         system_history = SeriesHistory(home / 'series', SYSTEM_KIND, origin, self._logs.log)
@@ -157,7 +155,7 @@ class Boot:
             bucket_events=BucketEvents(self._storage, self._directory) if spec.saves_output else None,
             history=history,
             log=self._logs.log,
-            tracking=self._tracking,
+            saves_output=spec.saves_output,
             reads_output=config.reads_output,
         )
         return ProgramMetrics(MetricPaths(self._home), self._mask, settings)
@@ -254,7 +252,6 @@ class Boot:
             log=self._logs.log,
             write_state=self._write_state,
             metrics=self._metrics,
-            tracking=self._tracking,
             disk=self._disk,
             registry_access=RegistryAccess(
                 access_token=lambda: self._token.bearer().partition(' ')[2],

@@ -8,6 +8,7 @@ from typing import List, Optional, Tuple
 from vm_agent.container.invocation import Mount
 from vm_agent.metrics.program_metrics import MetricPaths
 from vm_agent.paths.installer import install_container_hook
+from vm_agent.paths.mlflow_installer import install_mlflow_plugin
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.setup.environment import ProgramPaths
 from vm_agent.setup.work_directory import create_job_dir_link
@@ -63,6 +64,7 @@ class Layout:
         install_container_hook(
             self.home / 'hook', (self.job_dir, str(OUTPUT), str(OBJECTS), str(METRICS / self.stack_dumps.name))
         )
+        install_mlflow_plugin(self.home / 'hook')
         open_to_all(self.home / 'output')
         if self.package is not None:
             create_job_dir_link(self.package, self.job_dir, Path(OUTPUT))

@@ -77,7 +77,6 @@ class ContainerLauncher:
             image_folder=self._spec.working_directory,
         )
         layout.prepare()
-        replica.tracking.start()
         invocation = self._invoke(replica, engine, layout, self._variables(replica, engine, layout, secrets))
         started_at = state.program_started_at or time.time()
         name_unsaved = partial(_name_unsaved, replica, engine, invocation.name, layout, started_at)
@@ -104,9 +103,7 @@ class ContainerLauncher:
             VM_MARKER: replica.vm,
             **secrets,
         }
-        own = {**spec.environment, **secrets}
-        environment = program_environment(spec, layout.program_paths(), tools)
-        variables = replica.tracking.add_variables(environment, own)
+        variables = program_environment(spec, layout.program_paths(), tools)
         removed = {name: '' for name in image if name not in variables}
         return {**{name: value for name, value in variables.items() if image.get(name) != value}, **removed}
 

@@ -20,7 +20,6 @@ from vm_agent.setup.job_secrets import JobSecrets
 from vm_agent.storage.client import Storage
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.output_sync import OutputSync
-from vm_agent.tracking.tracking import Tracking
 
 # How long Cloud Storage may fail during setup before another VM is tried; heartbeats extend the lease meanwhile.
 SETUP_RETRY_SECONDS_MAX = 300.0
@@ -47,7 +46,6 @@ class Replica:
     log: Callable[[str, str], None]
     write_state: Callable[[State], None]
     metrics: ProgramMetrics
-    tracking: Tracking
     disk: DiskMeter
     registry_access: RegistryAccess
     started_at: float = field(default_factory=time.monotonic)

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Mapping, Optional, Sequence, Tuple
 
 from vm_agent.cache.environment_cache import EnvironmentCache
+from vm_agent.cache.files import site_packages
 from vm_agent.control.archives import download_archives
 from vm_agent.control.context import Replica
 from vm_agent.control.decisions import describe_end
 from vm_agent.control.state_file import State
 from vm_agent.metrics.program_metrics import MetricPaths
 from vm_agent.paths.installer import install_path_hook
+from vm_agent.paths.mlflow_installer import install_mlflow_plugin
 from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import ExitReport
 from vm_agent.program.unsaved_files import describe_unsaved
@@ -68,13 +70,12 @@ class PythonLauncher:
         paths = _program_paths(replica, state.import_roots or ())
         folder = _work_directory(replica, state)
         create_job_dir_link(folder, spec.job_dir, replica.output)
+        install_mlflow_plugin(site_packages(replica.home / 'venv'))
         install_path_hook(replica.home / 'venv', spec.job_dir, replica.output, replica.home / 'objects')
         for file in (paths.metrics_file, paths.hypertune_file):
             file.parent.mkdir(parents=True, exist_ok=True)
         tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
-        replica.tracking.start()
-        own = {**spec.environment, **secrets}
-        environment = replica.tracking.add_variables(program_environment(spec, paths, tools), own)
+        environment = program_environment(spec, paths, tools)
         target = ['-m', spec.module] if state.script is None else [state.script]
         argv = [*_nice(replica.config.nice), str(paths.python), *target, *program_arguments(spec)]
         replica.set_phase('RUNNING')

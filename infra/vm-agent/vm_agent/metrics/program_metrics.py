@@ -18,6 +18,7 @@ from vm_agent.metrics.hypertune_file import HypertuneFile
 from vm_agent.metrics.log_lines import LogLines
 from vm_agent.metrics.measurements import Measurement, Measurements
 from vm_agent.metrics.metrics_file import MetricsFile
+from vm_agent.metrics.mlflow_database import MlflowDatabase
 from vm_agent.metrics.output_metrics import OutputMetrics
 from vm_agent.metrics.progress import LastValues, Progress
 from vm_agent.metrics.records import Sample
@@ -34,6 +35,8 @@ READ_FRACTION_MAX = 0.05
 # Of one call; what is left is read by the next one, but not after the program's end.
 READ_SECONDS_MAX = 2.0
 LAST_READ_SECONDS_MAX = 20.0
+# MLflow creates it when it is first used.
+MLFLOW_DATABASE = 'mlflow.db'
 # For a job that is not a trial, listing the bucket is worth a cent a day.
 BUCKET_SECONDS_MIN = 60.0
 
@@ -45,6 +48,7 @@ class MetricPaths:
         folder = folder or home / 'metrics'
         self.metrics_file = folder / 'metrics.jsonl'
         self.hypertune_file = folder / 'hypertune' / 'output.metrics'
+        self.mlflow_database = folder / MLFLOW_DATABASE
         # Not with the metrics, which a container writes: a link in its place would lead anywhere.
         self.state = home / 'metrics-state.json'
         self.output = home / 'output'
@@ -63,8 +67,8 @@ class MetricSettings:
     log: Callable[[str, str], None] = lambda text, _severity: write_to_console(text)
     reads_output: bool = False
     """Whether the job asks for the metrics in the lines that its program prints."""
-    tracking: Optional[MetricSource] = None
-    """What the program logs to MLflow."""
+    saves_output: bool = True
+    """Of a cluster, only the master's output directory is saved."""
 
 
 SampleListener = Callable[[Sample], None]
@@ -88,11 +92,12 @@ class ProgramMetrics:
         self._events = EventFolder(paths.output)
         self._output = None if settings.metric_ids is None else OutputMetrics()
         self._lines = LogLines() if settings.reads_output else None
+        self._mlflow = MlflowDatabase(paths.mlflow_database, paths.output, settings.saves_output, settings.log)
         sources: Tuple[Optional[MetricSource], ...] = (
             HypertuneFile(paths.hypertune_file),
             self._metrics_file,
             self._events,
-            settings.tracking,
+            self._mlflow,
             self._bucket_events,
             self._output,
             self._lines,
@@ -126,6 +131,7 @@ class ProgramMetrics:
             self._started_at = self._times.started_at = started_at
             if not (is_continued and self._restore()):
                 self._events.skip_existing()
+                self._mlflow.start()
                 self._recover_history(None)
         if self._bucket_events is not None:
             is_trial = self._settings.metric_ids is not None

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from vm_agent.metrics.program_metrics import MLFLOW_DATABASE
+
 # AI Platform calls the master `chief` in TF_CONFIG from runtime version 2.1 on
 # (cloud.google.com/ai-platform/training/docs/distributed-training-details).
 TASK_TYPE_OF_MASTER = 'chief'
@@ -84,6 +86,7 @@ def program_environment(spec: ReplicaSpec, paths: ProgramPaths, tools: Mapping[s
     removes it; Dropforge's variables override the user's.
     """
     service = _service_environment(spec, paths)
+    tools = {'MLFLOW_TRACKING_URI': f'sqlite:///{paths.metrics_file.with_name(MLFLOW_DATABASE)}', **tools}
     own = expand_variables(spec.environment, {**tools, **service})
     removed = {name for name, value in own.items() if value == '' and name in tools}
     tools = {name: value for name, value in tools.items() if name not in removed}

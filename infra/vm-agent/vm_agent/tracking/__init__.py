@@ -1,1 +1,0 @@
-"""MLflow's tracking server for the programs of this VM."""

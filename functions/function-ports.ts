@@ -1,4 +1,4 @@
-import type { Access } from '#shared/api/authorize.ts';
+import type { IdentifyCaller } from '#shared/api/identify-callers.ts';
 import type { VmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
@@ -41,16 +41,14 @@ export type FunctionPorts = {
   readonly vmSettings: VmSettings;
   readonly intake: IntakeSettings;
   readonly verifyVmIdentity: VmIdentityVerifier;
-  /** Who may do what through the API; undefined if all callers share all jobs. */
-  readonly access?: Access | undefined;
+  /** Who calls the API; without it, every caller is unknown. */
+  readonly identifyCaller?: IdentifyCaller | undefined;
   readonly channels: NotificationChannels;
   readonly notifications: NotificationLog;
   readonly sender: NotificationSender;
   readonly secrets: SecretReader;
   /** The address of the page, for links in messages. */
   readonly pageUrl: string | undefined;
-  /** Whether messages to others than a job's submitter repeat nothing of its log; false if missing. */
-  readonly hidesLogLines?: boolean | undefined;
 };
 
 /** The ports of a use case, and those of every function: clock and logger. */

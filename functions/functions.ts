@@ -2,7 +2,7 @@ import type { SettingName } from '#functions/settings.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 
 const STATE = ['PROJECT_ID', 'FIRESTORE_DATABASE', 'FIRESTORE_EMULATOR_HOST'] as const;
-const EVENTS = [...STATE, 'PUBSUB_EMULATOR_HOST', 'PAGE_URL', 'ONLY_OWN_JOBS'] as const;
+const EVENTS = [...STATE, 'PUBSUB_EMULATOR_HOST', 'PAGE_URL'] as const;
 const INTAKE = [
   ...EVENTS,
   'STORAGE_EMULATOR_HOST',
@@ -67,7 +67,7 @@ export const FUNCTIONS = {
   notify: {
     // With a subscription for each channel of NOTIFICATION_CHANNELS; not deployed without channels.
     trigger: { topic: 'job-updates' },
-    settings: [...STATE, 'PAGE_URL', 'ONLY_OWN_JOBS', 'NOTIFICATION_CHANNELS', 'SECRET_MANAGER_ENDPOINT'],
+    settings: [...STATE, 'PAGE_URL', 'NOTIFICATION_CHANNELS', 'SECRET_MANAGER_ENDPOINT'],
   },
   'on-dead-letter': { trigger: { topic: 'dead-letters' }, settings: INTAKE },
   heartbeat: {
@@ -76,7 +76,7 @@ export const FUNCTIONS = {
   },
   api: {
     trigger: 'HTTP',
-    settings: [...INTAKE, 'LOGGING_ENDPOINT', 'OPERATORS', 'API_URL', 'IAP_AUDIENCE', 'IDENTITY_CERTS_URL'],
+    settings: [...INTAKE, 'LOGGING_ENDPOINT', 'API_URL', 'IAP_AUDIENCE', 'IDENTITY_CERTS_URL'],
   },
 } as const satisfies Readonly<Record<string, FunctionRow>>;
 

@@ -115,17 +115,6 @@ export const SETTINGS = {
     .default('true')
     .transform((text) => text === 'true')
     .describe('whether programs may run as root in their containers: true or false'),
-  ONLY_OWN_JOBS: z
-    .enum(['true', 'false'])
-    .default('false')
-    .transform((text) => text === 'true')
-    .describe('whether members cancel and read the logs of their own jobs only: true or false'),
-  OPERATORS: z
-    .string()
-    .default('')
-    .transform((text) => text.split(',').filter((email) => email !== ''))
-    .pipe(z.array(z.email()))
-    .describe('the e-mail addresses, comma-separated, of those who may do everything with all jobs'),
   API_URL: z
     .url({ protocol: /^https?$/ })
     .optional()

@@ -58,34 +58,6 @@ locals {
     }
   ]...)
 
-  # The folder of a user, whose uploads are this user's submissions: no other member may write there. The second part of
-  # the condition is for listing, which has no object (Cloud Storage docs, "objectListPrefix").
-  upload_user_grants = {
-    for member in var.upload_users : "${member}/uploads-folder" => {
-      bucket = "uploads"
-      member = member
-      role   = "roles/storage.objectUser"
-      condition = {
-        title = "own-folder-only"
-        expression = join(" || ", [
-          "resource.name.startsWith(\"projects/_/buckets/${var.project_id}-${local.prefix}-uploads/objects/users/${split(":", member)[1]}/\")",
-          "api.getAttribute(\"storage.googleapis.com/objectListPrefix\", \"\").startsWith(\"users/${split(":", member)[1]}/\")",
-        ])
-      }
-    }
-  }
-
-  # A user reads the directories of own jobs: cp, cat, ls and tensorboard of the CLI.
-  user_job_folders = merge([
-    for bucket in concat(["jobs"], values(local.account_buckets)) : {
-      for member in var.upload_users : "${member}/${bucket}" => {
-        bucket = bucket
-        name   = "users/${split(":", member)[1]}/"
-        reader = member
-      }
-    }
-  ]...)
-
   secret_accessors = {
     for account, granted in local.permissions : account => {
       member = module.identities.members[account]

@@ -64,11 +64,9 @@ module "storage" {
   retention     = var.retention
   force_destroy = !var.deletion_protection
   outputs       = values(local.account_buckets)
-  folders       = local.user_job_folders
   grants = merge(
     local.account_bucket_grants,
     local.submitter_bucket_grants,
-    local.upload_user_grants,
     local.job_account_bucket_grants,
     local.account_bucket_reader_grants,
     local.account_bucket_submitter_grants,

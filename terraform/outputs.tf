@@ -13,9 +13,7 @@ output "deployment" {
     pageUrl      = var.page_url
     uploadBucket = module.storage.bucket_names["uploads"]
     jobsBucket   = module.storage.bucket_names["jobs"]
-    # Messages do not say who published them.
-    submitTopic = var.only_own_jobs ? null : module.messaging.topic_ids["submit"]
-    userFolders = var.only_own_jobs
+    submitTopic  = module.messaging.topic_ids["submit"]
   }
 }
 

@@ -2,7 +2,7 @@
 locals {
   store_settings = ["PROJECT_ID", "FIRESTORE_DATABASE"]
   # Every function that handles an event of a job publishes job updates, which have links to the page.
-  event_settings = concat(local.store_settings, ["PAGE_URL"], var.only_own_jobs ? ["ONLY_OWN_JOBS"] : [])
+  event_settings = concat(local.store_settings, ["PAGE_URL"])
   intake_settings = concat(
     local.event_settings,
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
@@ -16,7 +16,6 @@ locals {
   api_settings = concat(
     local.intake_settings,
     ["API_URL"],
-    var.only_own_jobs ? ["OPERATORS"] : [],
     var.iap_audience == null ? [] : ["IAP_AUDIENCE"],
   )
   notify_settings = concat(local.event_settings, ["NOTIFICATION_CHANNELS"])
@@ -56,8 +55,6 @@ locals {
     JOB_RIGHTS         = jsonencode(local.job_rights)
     API_URL            = local.api_url
     IAP_AUDIENCE       = var.iap_audience
-    ONLY_OWN_JOBS      = tostring(var.only_own_jobs)
-    OPERATORS          = join(",", [for member in var.operators : split(":", member)[1]])
     KEEP_ON_FAILURE_SECONDS_MAX = tostring(
       tonumber(replace(var.keep_on_failure_max, "/[hm]$/", "")) * (endswith(var.keep_on_failure_max, "h") ? 3600 : 60)
     )

@@ -11,3 +11,34 @@ variable "update_followers" {
     error_message = "Remove update_followers: the CLI polls the API, with api_access. Own subscribers: docs/job-updates.md."
   }
 }
+
+# Without it, members would see all jobs, and read what the programs of others printed.
+variable "only_own_jobs" {
+  description = "Removed: members of a deployment share all jobs."
+  type        = any
+  default     = null
+  validation {
+    condition     = var.only_own_jobs == null
+    error_message = "only_own_jobs was removed: members of a deployment share all jobs. Deploy once for each group that must not see the other (docs/access.md), then leave only_own_jobs, operators and upload_users out."
+  }
+}
+
+variable "operators" {
+  description = "Removed with only_own_jobs."
+  type        = any
+  default     = null
+  validation {
+    condition     = var.operators == null
+    error_message = "operators was removed with only_own_jobs: every member of a deployment may do everything with its jobs. Deploy once for each group that must not see the other (docs/access.md)."
+  }
+}
+
+variable "upload_users" {
+  description = "Removed with only_own_jobs."
+  type        = any
+  default     = null
+  validation {
+    condition     = var.upload_users == null
+    error_message = "upload_users was removed with only_own_jobs: list the members of one group in submitters, who read all jobs of their deployment, and deploy once for each group that must not see the other (docs/access.md)."
+  }
+}

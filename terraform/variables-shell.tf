@@ -32,8 +32,4 @@ variable "shell_access" {
     condition     = alltrue([for member in try(var.shell_access.members, []) : can(regex("^(user|group|serviceAccount):.+@.+$", member))])
     error_message = "A member has the form user:EMAIL, group:EMAIL or serviceAccount:EMAIL."
   }
-  validation {
-    condition     = !var.only_own_jobs || length(setsubtract(try(var.shell_access.members, []), var.operators)) == 0
-    error_message = "With only_own_jobs, members of shell_access must be operators: IAM lets them enter the VMs of all jobs."
-  }
 }

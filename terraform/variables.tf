@@ -105,6 +105,12 @@ variable "functions_dir" {
   default     = null
 }
 
+variable "iap_audience" {
+  description = "Audience of Identity-Aware Proxy's assertions for the API; null if it is not behind one."
+  type        = string
+  default     = null
+}
+
 variable "labels" {
   description = "Labels of all resources that support them, for example for cost allocation."
   type        = map(string)

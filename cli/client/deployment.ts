@@ -14,8 +14,6 @@ const deploymentSchema = z.object({
   jobsBucket: z.string().min(1),
   /** `projects/P/topics/T`: job files are submitted here; without it, through the upload bucket. */
   submitTopic: z.string().min(1).nullish(),
-  /** Whether uploads are in a folder of their user, `users/EMAIL/`, who is then known as their submitter. */
-  userFolders: z.boolean().nullish(),
   /** Overrides Cloud Storage's default endpoint. */
   storage: z.url().optional(),
   /** Overrides Pub/Sub's default endpoint. */

@@ -12,8 +12,6 @@ export type Target = {
   readonly jobsBucket: string;
   /** Bucket for a job's packages; readable by intake and VMs. */
   readonly stagingBucket: string;
-  /** The folder of uploads: of the user, `users/EMAIL/`, on a deployment that gives each one; otherwise ''. */
-  readonly readUploadFolder: () => Promise<string>;
   /** Endpoint of the Cloud Storage API; null for Google's own, with this machine's credentials. */
   readonly storage: string | null;
   /** The deployment's topics; null on an embedded cloud. */
@@ -48,21 +46,19 @@ export async function findTarget(caller: Caller): Promise<Target> {
   }
   // Loaded on demand: most commands run against the embedded cloud and do not need these modules.
   const { readDeployment } = await import('#cli/client/deployment.ts');
-  const { createAuthorizer, emailOf } = await import('#cli/client/identity-token.ts');
+  const { createAuthorizer } = await import('#cli/client/identity-token.ts');
   const deployment = await readDeployment(resolve(caller.io.cwd, caller.deployment));
-  const { api, pageUrl, storage = null, pubsub, submitTopic = null, userFolders, ...buckets } = deployment;
-  const authorize = createAuthorizer(api);
+  const { api, pageUrl, storage = null, pubsub, submitTopic = null, ...buckets } = deployment;
   return {
     ...buckets,
     topics: { submit: submitTopic, endpoint: pubsub },
     // The only bucket that the service accounts of both the functions and the VMs can read.
     stagingBucket: buckets.uploadBucket,
-    readUploadFolder: async () => (userFolders ? `users/${emailOf(await authorize())}/` : ''),
     storage,
     pageUrl: pageUrl?.replace(/\/+$/, '') ?? null,
     api: {
       url: api,
-      authorize,
+      authorize: createAuthorizer(api),
       pollIntervals: DEPLOYMENT_POLL_INTERVALS,
       remedies: {
         unreachable: 'check that the deployment exists (gcloud run services list)',
@@ -77,7 +73,6 @@ export function targetOf({ projectId, uploadBucket, jobsBucket, storage, api }: 
     ...{ projectId, uploadBucket, jobsBucket, storage, stagingBucket: jobsBucket },
     topics: null,
     pageUrl: api,
-    readUploadFolder: async () => '',
     api: {
       url: api,
       authorize: async () => ({}),

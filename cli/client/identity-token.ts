@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { GoogleAuth, UserRefreshClient } from 'google-auth-library';
-import { z } from 'zod';
 import { Failure } from '#cli/core/failure.ts';
 import { IDENTITY_HEADER } from '#shared/api/verify-caller.ts';
-import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /** Identity tokens expire after one hour; a cached one is replaced after 45 minutes. */
 const TOKEN_AGE_MS_MAX = 45 * 60_000;
@@ -44,19 +42,4 @@ async function fetchIdentityToken(audience: string): Promise<string> {
       'No Google Cloud credentials found: run `gcloud auth login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account.',
     );
   }
-}
-
-/**
- * The e-mail address in this user's own token, in lowercase. Its signature is not verified: it only names a folder, to
- * which permissions give access.
- */
-export function emailOf(headers: Readonly<Record<string, string>>): string {
-  const [, payload = ''] = (headers[IDENTITY_HEADER] ?? '').split('.');
-  const claims = z.object({ email: z.string() }).safeParse(parseJson(Buffer.from(payload, 'base64url').toString()));
-  if (!claims.success) {
-    throw new Failure(
-      'The identity token of this user names no e-mail address: log in again with `gcloud auth login`.',
-    );
-  }
-  return claims.data.email.toLowerCase();
 }

@@ -45,14 +45,7 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
       try {
         job = await api.getJob(jobId);
       } catch (error) {
-        const verdict =
-          error instanceof NotFound
-            ? await readVerdict(objects, {
-                bucket: target.uploadBucket,
-                folder: await target.readUploadFolder(),
-                jobId,
-              })
-            : undefined;
+        const verdict = error instanceof NotFound ? await readVerdict(objects, target.uploadBucket, jobId) : undefined;
         if (verdict === undefined) {
           throw error;
         }

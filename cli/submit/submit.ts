@@ -65,8 +65,7 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
     io.stderr.write(`${line}\n`);
   }
   const bucket = stagingBucket ?? target.stagingBucket;
-  const folder = await target.readUploadFolder();
-  const uriOf = await uploadPackages(client, { built, bucket, folder, jobId });
+  const uriOf = await uploadPackages(client, { built, jobId, bucket });
   const text = printJobFile(named.request.applyFlags(request.file.draft, uriOf));
   const source = await sendJobFile(target, { client, jobId, text });
   const work = waitForVerdict(client, source, io.interrupted);
@@ -83,13 +82,13 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
  * Submits the job file: to a deployment with a submit topic as a message, which needs no name in the upload bucket;
  * otherwise as an upload. Returns the name that its report is based on.
  */
-async function sendJobFile(
-  { uploadBucket, topics, readUploadFolder }: Target,
+function sendJobFile(
+  { uploadBucket, topics }: Target,
   { client, jobId, text }: { readonly client: ObjectClient; readonly jobId: string; readonly text: string },
 ): Promise<ObjectName> {
   return topics?.submit
     ? publishJobFile({ topic: topics.submit, endpoint: topics.endpoint, uploadBucket, text })
-    : uploadJobFile(client, { bucket: uploadBucket, folder: await readUploadFolder(), jobId, text });
+    : uploadJobFile(client, { bucket: uploadBucket, jobId, text });
 }
 
 /** Whether the API knows the job; a submitter who may not call it learns that from the verdict. */
@@ -110,8 +109,7 @@ async function chooseJobId(
   { client, request, jobId }: { readonly client: ObjectClient; readonly request: JobRequest; readonly jobId: string },
 ) {
   const isTaken = async () =>
-    (await isJobIdTaken(client, { bucket: target.uploadBucket, folder: await target.readUploadFolder(), jobId })) ||
-    (await isPublishedJob(target, jobId));
+    (await isJobIdTaken(client, { bucket: target.uploadBucket, jobId })) || (await isPublishedJob(target, jobId));
   if (request.rename === undefined || !(await isTaken())) {
     return { request, jobId };
   }

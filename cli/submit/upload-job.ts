@@ -14,9 +14,6 @@ import { REPORT_SUFFIX, type Report, reportSchema } from '#shared/protocol/repor
 const VERDICT_TIMEOUT_MS = 30_000;
 const VERDICT_POLL_MS = 200;
 
-/** Where a job file is uploaded: below `folder`, which is empty or ends with a slash. */
-export type JobUpload = { readonly bucket: string; readonly folder: string; readonly jobId: string };
-
 /**
  * Submits a job by uploading its job file. Job ids are never reused, except that a submission that was rejected, or
  * that waits for packages, did not create a job and can be submitted again with the same id. Throws Failure if the id
@@ -24,16 +21,16 @@ export type JobUpload = { readonly bucket: string; readonly folder: string; read
  */
 export async function uploadJobFile(
   client: ObjectClient,
-  { text, ...upload }: JobUpload & { readonly text: string },
+  { bucket, jobId, text }: { readonly bucket: string; readonly jobId: string; readonly text: string },
 ): Promise<ObjectName> {
-  const object = jobFileOf(upload);
+  const object = jobFileOf(bucket, jobId);
   const body = Buffer.from(text);
   if ((await client.write(object, body, { isNew: true })) === 'written') {
     return object;
   }
   const earlier = await readReport(client, reportOf(object));
   if (earlier === undefined || earlier.verdict === 'ACCEPTED') {
-    throw new Failure(`Job ${upload.jobId} already exists (${toGsUri(object)}): choose another job id.`);
+    throw new Failure(`Job ${jobId} already exists (${toGsUri(object)}): choose another job id.`);
   }
   // Deleted first, so that it cannot be mistaken for the verdict on the new upload.
   await client.delete(reportOf(object));
@@ -42,8 +39,11 @@ export async function uploadJobFile(
 }
 
 /** Whether a job with this id was submitted before and not rejected. */
-export async function isJobIdTaken(client: ObjectClient, upload: JobUpload): Promise<boolean> {
-  const object = jobFileOf(upload);
+export async function isJobIdTaken(
+  client: ObjectClient,
+  { bucket, jobId }: { readonly bucket: string; readonly jobId: string },
+): Promise<boolean> {
+  const object = jobFileOf(bucket, jobId);
   const found = await client.find(object, { isRecursive: false });
   return found.length > 0 && (await readReport(client, reportOf(object)))?.verdict !== 'REFUSED';
 }
@@ -68,12 +68,12 @@ export async function waitForVerdict(client: ObjectClient, source: ObjectName, s
 }
 
 /** Returns the verdict on the submission with this id, even if it was rejected; undefined if there is none. */
-export function readVerdict(client: ObjectClient, upload: JobUpload): Promise<Report | undefined> {
-  return readReport(client, reportOf(jobFileOf(upload)));
+export function readVerdict(client: ObjectClient, uploadBucket: string, jobId: string): Promise<Report | undefined> {
+  return readReport(client, reportOf(jobFileOf(uploadBucket, jobId)));
 }
 
-function jobFileOf({ bucket, folder, jobId }: JobUpload): ObjectName {
-  return { bucket, name: `${folder}${jobId}/job.yaml` };
+function jobFileOf(bucket: string, jobId: string): ObjectName {
+  return { bucket, name: `${jobId}/job.yaml` };
 }
 
 function reportOf(source: ObjectName): ObjectName {
@@ -86,17 +86,21 @@ export async function readReport(client: ObjectClient, report: ObjectName): Prom
   return text === undefined ? undefined : reportSchema.parse(JSON.parse(text));
 }
 
-type Staging = JobUpload & { readonly built: readonly BuiltPackage[] };
+type Staging = {
+  readonly built: readonly BuiltPackage[];
+  readonly jobId: string;
+  readonly bucket: string;
+};
 
 /** Uploads the built packages and returns a function that maps each source to its URI. */
 export async function uploadPackages(
   client: ObjectClient,
-  { built, bucket, folder, jobId }: Staging,
+  { built, jobId, bucket }: Staging,
 ): Promise<(source: PackageSource) => string> {
   const uris = new Map<PackageSource, string>();
   for (const { source, fileName, bytes } of built) {
     const digest = createHash('sha256').update(bytes).digest('hex');
-    const object = { bucket, name: `${folder}${jobId}/packages/${digest}/${fileName}` };
+    const object = { bucket, name: `${jobId}/packages/${digest}/${fileName}` };
     await client.write(object, bytes);
     uris.set(source, toGsUri(object));
   }

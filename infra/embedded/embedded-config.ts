@@ -6,6 +6,7 @@ import { isQuotaMetric } from '#shared/catalog/quota-demand.ts';
 import { jobAccountSchema, jobKeysSchema, jobNetworksSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { registriesSchema } from '#shared/protocol/registries.ts';
+import { findReplacement } from '#shared/text/removed-names.ts';
 
 const seconds = (fallback: number) => z.number().positive().max(86_400).default(fallback);
 
@@ -83,16 +84,6 @@ export const embeddedConfigSchema = z.strictObject({
   registries: registriesSchema.default({}),
   /** Whether programs may run as root in their containers. */
   containers: z.strictObject({ allowRoot: z.boolean().default(true) }).default({ allowRoot: true }),
-  /** Whether callers of the API cancel and read the logs of their own jobs only, and who may do everything. */
-  access: z
-    .strictObject({
-      onlyOwnJobs: z.boolean().default(true),
-      operators: z.array(z.email()).max(1_000).default([]),
-      /** Public keys (JWKS) that verify callers' identity tokens, whose issuer is that of Google's. */
-      callerKeys: z.object({ keys: z.array(z.looseObject({ kty: z.string() })) }),
-      audience: z.string().min(1),
-    })
-    .optional(),
   /** How long a job may keep the VM of a failed program; 0 forbids it. */
   keepOnFailureSecondsMax: z.number().min(0).max(86_400).default(3_600),
   /** What that may cost at the list price, as on Google Cloud: nothing is billed here. */
@@ -157,7 +148,9 @@ function renameLegacyKeys(given: unknown): unknown {
 export function parseEmbeddedConfig(given: unknown, source: string): EmbeddedConfig {
   const parsed = embeddedConfigSchema.safeParse(renameLegacyKeys(given));
   if (!parsed.success) {
-    throw new Error(`${source} is not valid:\n${z.prettifyError(parsed.error)}`);
+    const unknown = parsed.error.issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys : []));
+    const hints = unknown.flatMap((key) => findReplacement(`up --config ${key}`) ?? []);
+    throw new Error([`${source} is not valid:`, z.prettifyError(parsed.error), ...hints].join('\n'));
   }
   return parsed.data;
 }

@@ -30,7 +30,6 @@ export async function readEmbeddedIntakeSettings(
     vmLimit: vmLimitOf(config),
     rights: embeddedRightsOf(config),
     describeMissingRight: missingEmbeddedLine,
-    hasUserFolders: config.access?.onlyOwnJobs,
     notificationChannels: Object.keys(config.notifications),
     // Every machine type runs on this machine's own processors.
     architectureOf: () => ARCHITECTURE,

@@ -40,8 +40,7 @@ import { createImageRegistry } from '#infra/registry/image-registry.ts';
 import { credentialsFromSecrets } from '#infra/registry/secret-credentials.ts';
 import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scripts.ts';
 import { packAgent } from '#infra/vm-agent/pack-agent.ts';
-import { createCallerIdentifier } from '#shared/api/verify-caller.ts';
-import { createVmIdentityVerifier, GOOGLE_TOKEN_ISSUER } from '#shared/api/verify-vm-identity.ts';
+import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
@@ -121,7 +120,6 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     logger,
     timeouts: timeoutsOf(config),
     vmSettings: await vmSettingsOf(config, serverPorts, { heartbeatAudience, cacheBucket, agent }),
-    ...openAccess(config),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
       issuer: identity.issuer,
@@ -152,18 +150,6 @@ async function openIntake(
     registry: createImageRegistry(credentialsFromSecrets(config.registries, secrets), network),
     intake: await readEmbeddedIntakeSettings(config, buckets, environment),
   };
-}
-
-/** An embedded cloud has no accounts: without keys of its callers, all of them share all jobs. */
-function openAccess({ access }: EmbeddedConfig): Pick<FunctionPorts, 'access' | 'hidesLogLines'> {
-  if (access === undefined) {
-    return {};
-  }
-  const { onlyOwnJobs, operators, callerKeys, audience } = access;
-  const jwks = createLocalJWKSet(callerKeys);
-  const identity = { jwks, issuer: GOOGLE_TOKEN_ISSUER, audiences: [audience], algorithm: 'RS256' } as const;
-  const identifyCaller = createCallerIdentifier({ identity, iap: null });
-  return { access: { policy: { onlyOwnJobs, operators }, identifyCaller }, hidesLogLines: onlyOwnJobs };
 }
 
 type WithDatabase = Options & { readonly database: Database; readonly clock: Clock; readonly queue: MessageQueue };

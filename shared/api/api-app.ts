@@ -1,9 +1,9 @@
-import { type Context, Hono } from 'hono';
+import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { type Access, authorize, identifyCallers, isRestricted, viewingOf } from '#shared/api/authorize.ts';
 import { routeChanges } from '#shared/api/change-routes.ts';
 import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
+import { type IdentifyCaller, identifyCallers } from '#shared/api/identify-callers.ts';
 import { routeLists } from '#shared/api/list-routes.ts';
 import { routeMetrics } from '#shared/api/metric-routes.ts';
 import { type NotificationPorts, routeNotifications } from '#shared/api/notification-routes.ts';
@@ -32,8 +32,8 @@ export type ApiPorts = SubmissionPorts &
     readonly page: PageAssets;
     readonly logger: Logger;
     readonly changes: ChangeFeed;
-    /** Without it, all callers share all jobs. */
-    readonly access?: Access | undefined;
+    /** Without it, every caller is unknown. */
+    readonly identifyCaller?: IdentifyCaller | undefined;
   };
 
 const TRIALS_PER_PAGE_MAX = 500;
@@ -47,21 +47,18 @@ export function createApiApp(ports: ApiPorts): Hono {
   const app = new Hono();
   addResponseHeaders(app);
   rejectForeignPages(app);
-  identifyCallers(app, ports.access);
+  identifyCallers(app, ports.identifyCaller);
   routePage(app, ports.page);
   routeSubmissions(app, ports);
 
   routeLists(app, ports);
   routeChanges(app, ports);
 
-  app.get('/v1/jobs/:jobId', async (context) =>
-    context.json(await readView(ports, context, context.req.param('jobId'))),
-  );
+  app.get('/v1/jobs/:jobId', async (context) => context.json(await readView(ports, context.req.param('jobId'))));
 
   app.get('/v1/jobs/:jobId/logs', async (context) => {
     const jobId = readJobId(context.req.param('jobId'));
     const countMax = readCount(context.req.query('pageSize'), LOG_ENTRIES_PER_PAGE_MAX, LOG_ENTRIES_PER_PAGE_MAX);
-    await authorizeLogs(ports, context, jobId);
     return context.json(await ports.logs.read({ jobId, cursor: context.req.query('cursor') ?? '', countMax }));
   });
 
@@ -98,9 +95,8 @@ export function createApiApp(ports: ApiPorts): Hono {
 function routeCancel(app: Hono, ports: ApiPorts): void {
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));
-    authorize(context, await readRequested(ports, jobId), 'CANCEL');
     await cancelJob(ports, jobId, ports.clock.now());
-    return context.json(await readView(ports, context, jobId));
+    return context.json(await readView(ports, jobId));
   });
 }
 
@@ -115,7 +111,7 @@ function routeTrials(app: Hono, ports: ApiPorts): void {
     );
     const last = trials.length === countMax || error !== null ? trials.at(-1) : undefined;
     return context.json({
-      trials: await readTrialViews(ports, { tuning, trials }, viewingOf(context, tuning, ports.clock.now())),
+      trials: await readTrialViews(ports, { tuning, trials }, ports.clock.now()),
       ...(last === undefined ? {} : { nextPageToken: String(last.ordinal) }),
     });
   });
@@ -129,22 +125,13 @@ function routeTrials(app: Hono, ports: ApiPorts): void {
       const remedy = `List the trials to see their ids: dropforge trials ${tuningId}.`;
       throw errorResponse(404, `Job ${tuningId} has no trial ${ordinal}.`, remedy);
     }
-    const viewing = viewingOf(context, tuning, ports.clock.now());
-    const [view] = await readTrialViews(ports, { tuning, trials: [trial] }, viewing);
+    const [view] = await readTrialViews(ports, { tuning, trials: [trial] }, ports.clock.now());
     return context.json({ ...view, curve: (await ports.curves.read(tuningId, ordinal))?.points ?? [] });
   });
 }
 
-/** The job is read only if it decides: a client that follows the log asks often. */
-async function authorizeLogs(ports: ApiPorts, context: Context, jobId: string): Promise<void> {
-  if (isRestricted(context)) {
-    authorize(context, await readRequested(ports, jobId), 'READ_LOGS');
-  }
-}
-
-async function readView(ports: ApiPorts, context: Context, given: string) {
-  const submitted = await readRequested(ports, given);
-  return viewSubmitted(ports, submitted, viewingOf(context, submitted, ports.clock.now()));
+async function readView(ports: ApiPorts, given: string) {
+  return viewSubmitted(ports, await readRequested(ports, given), ports.clock.now());
 }
 
 async function readTuning(ports: ApiPorts, given: string): Promise<Tuning> {

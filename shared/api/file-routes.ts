@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Context, Hono } from 'hono';
-import { authorize } from '#shared/api/authorize.ts';
+import type { Hono } from 'hono';
 import { errorResponse, readCount, readRequested } from '#shared/api/request.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { AccessDeniedError, type ByteRange, type ObjectInfo, type ObjectStore } from '#shared/ports/object-store.ts';
@@ -39,7 +38,7 @@ const DOWNLOAD_HEADERS = {
 /** The files of a job directory, folder by folder, and the download of one of them. */
 export function routeFiles(app: Hono, ports: FilePorts): void {
   app.get('/v1/jobs/:jobId/files', async (context) => {
-    const { spec, jobId } = await readJob(ports, context, context.req.param('jobId'));
+    const { spec, jobId } = await readJob(ports, context.req.param('jobId'));
     const prefix = readPrefix(context.req.query('prefix') ?? '');
     const after = readPageToken(context.req.query('pageToken'), prefix);
     const countMax = readCount(context.req.query('pageSize'), FILES_PER_PAGE_MAX, FILES_PER_PAGE_MAX);
@@ -56,7 +55,7 @@ export function routeFiles(app: Hono, ports: FilePorts): void {
   });
 
   app.get('/v1/jobs/:jobId/files/content', async (context) => {
-    const { spec, jobId } = await readJob(ports, context, context.req.param('jobId'));
+    const { spec, jobId } = await readJob(ports, context.req.param('jobId'));
     const name = readName(context.req.query('name') ?? '');
     const directory = parseGsUri(spec.jobDir);
     const object = { ...directory, name: directory.name === '' ? name : `${directory.name}/${name}` };
@@ -70,9 +69,8 @@ export function routeFiles(app: Hono, ports: FilePorts): void {
   });
 }
 
-async function readJob(ports: FilePorts, context: Context, given: string) {
+async function readJob(ports: FilePorts, given: string) {
   const submitted = await readRequested(ports, given);
-  authorize(context, submitted, 'READ_FILES');
   return { spec: submitted.spec, jobId: 'tuningId' in submitted ? submitted.tuningId : submitted.jobId };
 }
 

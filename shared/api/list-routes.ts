@@ -1,5 +1,4 @@
 import type { Context, Hono } from 'hono';
-import { restrictionOf } from '#shared/api/authorize.ts';
 import { errorResponse, readCount, readJobId } from '#shared/api/request.ts';
 import { JOB_STATES, type JobState } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -31,9 +30,7 @@ export function routeLists(app: Hono, ports: ViewPorts & { readonly clock: Clock
     const now = ports.clock.now();
     const hasProgress = context.req.query('view') === 'PROGRESS';
     return context.json({
-      jobs: await Promise.all(
-        items.map((item) => viewListed(ports, item, { now, hasProgress, restriction: restrictionOf(context, item) })),
-      ),
+      jobs: await Promise.all(items.map((item) => viewListed(ports, item, { now, hasProgress }))),
       ...(next === null ? {} : { nextPageToken: `${next.createdAt}.${next.jobId}` }),
     });
   });

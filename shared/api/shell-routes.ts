@@ -1,6 +1,6 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import { authorize, callerOf, viewingOf } from '#shared/api/authorize.ts';
+import { callerOf } from '#shared/api/identify-callers.ts';
 import { errorResponse, readRequested } from '#shared/api/request.ts';
 import { isKeeping, type Job } from '#shared/domain/job.ts';
 import type { Logger } from '#shared/observability/logger.ts';
@@ -34,7 +34,6 @@ const TERRAFORM_LINE = 'shell_access = { members = ["user:YOU@example.com"] }';
 export function routeShell(app: Hono, ports: Ports): void {
   app.post('/v1/jobs/:target{.+:openShell}', async (context) => {
     const job = await readJob(ports, context.req.param('target').replace(/:openShell$/, ''));
-    authorize(context, job, 'OPEN_SHELL');
     const text = await context.req.text();
     const request = shellRequestSchema.safeParse(text === '' ? {} : parseJson(text));
     if (!request.success) {
@@ -49,23 +48,21 @@ export function routeShell(app: Hono, ports: Ports): void {
     if (search.outcome === 'NONE') {
       throw errorResponse(409, search.message, search.remedy);
     }
-    const { email } = callerOf(context);
-    ports.logger.log('INFO', 'shell opened', { ...search.target, user: email, command: command ?? null });
+    ports.logger.log('INFO', 'shell opened', { ...search.target, user: callerOf(context), command: command ?? null });
     return context.json(search.target);
   });
 
   app.post('/v1/jobs/:target{.+:release}', async (context) => {
     const job = await readJob(ports, context.req.param('target').replace(/:release$/, ''));
-    authorize(context, job, 'CANCEL');
     if (!isKeeping(job)) {
       const isOpen = job.status !== 'CLOSED' && job.status !== 'CLOSING';
       const remedy = isOpen ? `To end the job, cancel it: dropforge jobs cancel ${job.jobId}.` : 'No action needed.';
       throw errorResponse(409, `Job ${job.jobId} keeps no VM.`, remedy);
     }
     await releaseVm(ports, job.jobId, ports.clock.now());
-    ports.logger.log('INFO', 'kept VM released', { jobId: job.jobId, user: callerOf(context).email });
+    ports.logger.log('INFO', 'kept VM released', { jobId: job.jobId, user: callerOf(context) });
     const released = await readJob(ports, job.jobId);
-    return context.json(await viewSubmitted(ports, released, viewingOf(context, released, ports.clock.now())));
+    return context.json(await viewSubmitted(ports, released, ports.clock.now()));
   });
 }
 

@@ -2,7 +2,7 @@ import type { Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
-import { knownCallerOf, viewingOf } from '#shared/api/authorize.ts';
+import { callerOf } from '#shared/api/identify-callers.ts';
 import { errorBody, errorResponse } from '#shared/api/request.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { JobView } from '#shared/protocol/report.ts';
@@ -34,14 +34,13 @@ const JSON_LIMIT = limitBody(JSON_BYTES_MAX, 'Put data into the package or into 
  */
 export function routeSubmissions(app: Hono, ports: SubmissionPorts): void {
   app.post('/v1/jobs', JSON_LIMIT, async (context) => {
-    const { email: submittedBy } = knownCallerOf(context);
+    const submittedBy = callerOf(context);
     const given = await readBody(context, submitJobFileSchema);
     const { submitJobFile } = await import('#shared/use-cases/submission/submit-job-file.ts');
     return answerOutcome(ports, context, await submitJobFile(ports, { ...given, submittedBy }, ports.clock.now()));
   });
 
   app.put('/v1/uploads/:uploadId/parts/:part', PART_LIMIT, async (context) => {
-    const { email: submittedBy } = knownCallerOf(context);
     const uploadId = readUploadId(context.req.param('uploadId'));
     const part = uploadPartSchema.safeParse(context.req.param('part'));
     if (!part.success || context.req.header('content-type') !== 'application/octet-stream') {
@@ -49,21 +48,20 @@ export function routeSubmissions(app: Hono, ports: SubmissionPorts): void {
     }
     const { stagePart } = await import('#shared/use-cases/submission/staged-upload.ts');
     const body = new Uint8Array(await context.req.arrayBuffer());
-    await stagePart(ports, { uploadId, submittedBy, part: part.data, body });
+    await stagePart(ports, { uploadId, part: part.data, body });
     return context.json({ uploadId, part: part.data });
   });
 
   app.post('/v1/uploads/:target{.+:validate}', JSON_LIMIT, async (context) => {
-    const { email: submittedBy } = knownCallerOf(context);
     const uploadId = readUploadId(context.req.param('target').replace(/:validate$/, ''));
     const given = await readBody(context, validateUploadSchema);
     const { validateUpload } = await import('#shared/use-cases/submission/validate-upload.ts');
-    const verdict = await validateUpload(ports, { ...given, uploadId, submittedBy }, ports.clock.now());
+    const verdict = await validateUpload(ports, { ...given, uploadId }, ports.clock.now());
     return context.json(verdict ?? rejectIncomplete(uploadId));
   });
 
   app.post('/v1/uploads/:target{.+:start}', JSON_LIMIT, async (context) => {
-    const { email: submittedBy } = knownCallerOf(context);
+    const submittedBy = callerOf(context);
     const uploadId = readUploadId(context.req.param('target').replace(/:start$/, ''));
     const given = await readBody(context, startUploadSchema);
     const { startUpload } = await import('#shared/use-cases/submission/start-upload.ts');
@@ -87,8 +85,7 @@ async function answerOutcome(ports: SubmissionPorts, context: Context, outcome: 
   if (submitted === undefined) {
     throw new Error(`Job ${outcome.jobId} was accepted and cannot be read.`);
   }
-  // Another caller may have submitted the same before.
-  const view: JobView = await viewSubmitted(ports, submitted, viewingOf(context, submitted, ports.clock.now()));
+  const view: JobView = await viewSubmitted(ports, submitted, ports.clock.now());
   return context.json(view);
 }
 

@@ -1,9 +1,7 @@
 import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { z } from 'zod';
-import type { IdentifyCaller } from '#shared/api/authorize.ts';
+import type { IdentifyCaller } from '#shared/api/identify-callers.ts';
 import { CLOCK_SKEW_SECONDS_MAX, isTokenError, TOKEN_CHARACTERS_MAX } from '#shared/api/verify-vm-identity.ts';
-import type { Caller } from '#shared/domain/access.ts';
-import { normalizeEmail } from '#shared/domain/user-folder.ts';
 
 /**
  * The header with the caller's identity token. Cloud Run verifies the token in Authorization, or that in
@@ -36,16 +34,20 @@ export type CallerExpectation = {
   readonly iap: TokenIssuer | null;
 };
 
+/** ASCII only, since other letters can have an ASCII lower case. */
+const EMAIL = /^[\w.%+'-]+@[\w.-]+$/;
+
 const claimsSchema = z.object({
-  email: z.string().max(320).transform(normalizeEmail),
+  email: z.string().max(320).regex(EMAIL).toLowerCase(),
   email_verified: z.boolean().optional(),
   /** Set by Identity-Aware Proxy for users of Identity Platform, who choose their addresses themselves. */
   gcip: z.unknown().optional(),
 });
 
 /**
- * Reads the caller from a signed assertion of Identity-Aware Proxy or from a signed identity token; a header without a
- * signature is never believed. Throws if an issuer's keys cannot be fetched, which is a transient error.
+ * Reads the caller's e-mail address, in lowercase, from a signed assertion of Identity-Aware Proxy or from a signed
+ * identity token; null if neither proves one. A header without a signature is never believed. Throws if an issuer's
+ * keys cannot be fetched, which is a transient error.
  */
 export function createCallerIdentifier({ identity, iap }: CallerExpectation): IdentifyCaller {
   const identifyToken = createTokenReader(identity, true);
@@ -56,18 +58,16 @@ export function createCallerIdentifier({ identity, iap }: CallerExpectation): Id
       return identifyAssertion(assertion);
     }
     const token = headers.get(IDENTITY_HEADER);
-    return token === null ? { email: null } : identifyToken(token);
+    return token === null ? null : identifyToken(token);
   };
 }
-
-const UNVERIFIED = 'its token has no verified e-mail address';
 
 /** @param needsVerified whether the issuer also signs addresses that it has not verified */
 function createTokenReader({ jwks, issuer, audiences, algorithm }: TokenIssuer, needsVerified: boolean) {
   const findKey = jwks instanceof URL ? createRemoteJWKSet(jwks) : jwks;
-  return async (token: string): Promise<Caller> => {
+  return async (token: string): Promise<string | null> => {
     if (token.length > TOKEN_CHARACTERS_MAX) {
-      return { email: null, problem: 'its token is too long' };
+      return null;
     }
     try {
       const { payload } = await jwtVerify(token.trim(), findKey, {
@@ -79,13 +79,13 @@ function createTokenReader({ jwks, issuer, audiences, algorithm }: TokenIssuer, 
       });
       const claims = claimsSchema.safeParse(payload);
       if (!claims.success || (needsVerified && claims.data.email_verified !== true)) {
-        return { email: null, problem: UNVERIFIED };
+        return null;
       }
       const { email, gcip } = claims.data;
-      return email === null || gcip !== undefined ? { email: null, problem: UNVERIFIED } : { email };
+      return gcip === undefined ? email : null;
     } catch (error) {
       if (isTokenError(error)) {
-        return { email: null, problem: `its token is not valid (${error.message})` };
+        return null;
       }
       throw error;
     }

@@ -114,8 +114,6 @@ export const jobViewSchema = z.object({
   report: z.string(),
   /** E-mail address that was proven at submission; null for submissions that prove none. */
   submittedBy: z.string().nullable().default(null),
-  /** Why the caller may not do with the job what its submitter may; null if nothing is denied. Set by the API. */
-  restriction: z.string().nullable().default(null),
   attempt: z.int(),
   placement: z.object({ zone: z.string(), provisioningModel: z.string(), machineImage: z.string() }).nullable(),
   machines: z.array(

@@ -33,54 +33,14 @@ run "uses_the_given_region" {
   }
 }
 
-run "gives_users_a_folder_each_with_only_own_jobs" {
+run "rejects_a_separation_that_no_longer_exists" {
   command = plan
   variables {
     only_own_jobs = true
     operators     = ["user:grace@example.com"]
-    submitters    = ["user:grace@example.com"]
     upload_users  = ["user:ada@example.com"]
   }
-  assert {
-    condition     = output.deployment.userFolders && output.deployment.submitTopic == null
-    error_message = "The CLI must upload into the user's folder: messages do not say who published them."
-  }
-}
-
-run "rejects_submitters_who_are_not_operators_with_only_own_jobs" {
-  command = plan
-  variables {
-    only_own_jobs = true
-    submitters    = ["user:ada@example.com"]
-  }
-  expect_failures = [var.only_own_jobs]
-}
-
-run "rejects_shells_in_the_jobs_of_others_with_only_own_jobs" {
-  command = plan
-  variables {
-    only_own_jobs = true
-    operators     = ["user:grace@example.com"]
-    shell_access  = { members = ["user:grace@example.com", "user:ada@example.com"] }
-  }
-  expect_failures = [var.shell_access]
-}
-
-run "rejects_a_group_of_operators" {
-  command = plan
-  variables {
-    operators = ["group:ops@example.com"]
-  }
-  expect_failures = [var.operators]
-}
-
-run "rejects_a_folder_for_a_group" {
-  command = plan
-  variables {
-    only_own_jobs = true
-    upload_users  = ["group:team@example.com"]
-  }
-  expect_failures = [var.upload_users]
+  expect_failures = [var.only_own_jobs, var.operators, var.upload_users]
 }
 
 run "rejects_a_public_api" {

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closeServer, listen } from '../../infra/embedded/http/server.ts';
 import { awaitInPage, closePages, openBrowser, openPage, PHONE } from '../support/browser/browser-under-test.ts';
 import { trialOf } from '../support/cli/test-cloud.ts';
-import { foreignJob, keptJob, pullingJob, refusedJobs } from '../support/page/example-containers.ts';
+import { keptJob, pullingJob, refusedJobs } from '../support/page/example-containers.ts';
 import { exampleFront, exampleSearch } from '../support/page/example-tunings.ts';
 import { interruptedJob } from '../support/page/example-views.ts';
 import { createFixtureApi, type FixtureJob } from '../support/page/fixture-api.ts';
@@ -24,8 +24,6 @@ const JOBS: ReadonlyMap<string, FixtureJob> = new Map([
   ['long', longSearch('long', 1_100)],
   ['pulling', pullingJob('pulling', START)],
   ['kept', keptJob('kept', Date.now())],
-  ['kept_by_ada', foreignJob(keptJob('kept_by_ada', Date.now()))],
-  ['of_ada', foreignJob(interruptedJob('of_ada', START))],
   ...refusedJobs(START),
 ]);
 
@@ -42,7 +40,6 @@ const SCREENS = [
   '/jobs/front',
   '/jobs/pulling?tab=definition',
   '/jobs/kept',
-  '/jobs/of_ada?tab=log',
   '/jobs/perimeter_denied?tab=definition',
   '/jobs/image_pull_failed?tab=definition',
 ];
@@ -109,20 +106,6 @@ describe('the list', () => {
   it('says of a failed job until when its VM is kept, before its error', async () => {
     const { text } = await open('/');
     expect(await text()).toMatch(/VM kept until \d{1,2}:\d\d.*The program failed with exit code 1\./);
-  });
-});
-
-describe('a job of another user', () => {
-  it('says in words why its buttons are disabled, and shows its cause without evidence', async () => {
-    const { page, text } = await open('/jobs/kept_by_ada');
-    expect(await text()).toContain('This job belongs to ada@example.com');
-    const disabled = await page.$$eval('button[disabled]', (buttons) =>
-      buttons.map(({ innerText }) => innerText.trim()),
-    );
-    expect(disabled).toEqual(['Copy as command', 'Clone…', 'Release…']);
-    const log = await open('/jobs/of_ada?tab=log');
-    expect(await log.text()).toContain('only they and operators may read this');
-    expect(await log.text()).not.toContain('No log lines yet');
   });
 });
 

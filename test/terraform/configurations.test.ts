@@ -115,6 +115,9 @@ const REJECTED: readonly (readonly [string, string, RegExp])[] = [
   ],
   ['a version of a key', `job_keys=["${KEY}/cryptoKeyVersions/1"]`, /without a version/],
   ['an invalid secret name', 'secrets=["hf token"]', /A secret name has 1 to 255 letters/],
+  ['members with their own jobs only', 'only_own_jobs=true', /members of a deployment share all jobs\. Deploy once/],
+  ['operators', 'operators=["user:grace@example.com"]', /every member of a deployment may do everything/],
+  ['users with folders', 'upload_users=["user:ada@example.com"]', /list the members of one group in submitters/],
   ['missing function archives', 'functions_dir=/nowhere', /Run `npm run build` first/],
   ['an invalid cron schedule', 'schedule={watch="hourly"}', /A cron schedule has five fields/],
 ];
@@ -216,6 +219,14 @@ function describeConfigurations() {
     );
     const shown = await terraform.must('.', ['show', 'plan.bin']);
     expect(shown).toContain('gcloud secrets versions add slack-team --project=my-project --data-file=-');
+  });
+
+  it('tells the API the audiences of the tokens that prove who calls', async () => {
+    const audience = '/projects/1/locations/us-central1/services/dropforge-api';
+    const resources = await plan(terraform, '.', [...REQUIRED, `-var=iap_audience=${audience}`]);
+    const api = resources.find(({ type, key }) => type === 'google_cloudfunctions2_function' && key === 'api');
+    const environment = { API_URL: 'https://dropforge-api-123456789012.us-central1.run.app', IAP_AUDIENCE: audience };
+    expect(api).toMatchObject({ values: { service_config: [{ environment_variables: environment }] } });
   });
 
   it('uses existing subnets without creating a network', async () => {

@@ -59,15 +59,14 @@ function describeDeployment({
     );
 
     it.each(FUNCTION_NAMES)('%s has exactly the settings that it declares', (name) => {
-      // Only deployments with a customer-managed key, with rights of jobs, with only_own_jobs, with logins to
+      // Only deployments with a customer-managed key, with rights of jobs, behind Identity-Aware Proxy, with logins to
       // registries or without root in containers set these.
-      const access = ['ONLY_OWN_JOBS', 'OPERATORS', 'IAP_AUDIENCE'];
       const containers = ['REGISTRIES', 'CONTAINERS_AS_ROOT'];
       const optional: readonly string[] = [
         ...ENDPOINT_SETTINGS,
         'DISK_KMS_KEY',
         'JOB_RIGHTS',
-        ...access,
+        'IAP_AUDIENCE',
         ...containers,
       ];
       const declared = (FUNCTIONS[name].settings as readonly SettingName[]).filter(
@@ -192,7 +191,6 @@ function describeDeployment({
     expect(await readDeployment(file)).toEqual({
       projectId: PROJECT,
       api: environmentOf('api').API_URL,
-      userFolders: false,
       pageUrl: null,
       uploadBucket: environmentOf('on-upload').UPLOAD_BUCKET,
       jobsBucket: environmentOf('on-upload').JOBS_BUCKET,

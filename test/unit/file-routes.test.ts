@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
-import { identifyCallers } from '#shared/api/authorize.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { classifyFile, type JobFiles, jobFilesSchema } from '#shared/protocol/job-files.ts';
@@ -26,7 +25,6 @@ beforeEach(async () => {
   objects = store;
   app = new Hono();
   app.onError((error) => (error instanceof HTTPException ? error.getResponse() : Promise.reject(error)));
-  identifyCallers(app);
   routeFiles(app, { jobs, tunings, objects });
 });
 afterEach(() => database.close());

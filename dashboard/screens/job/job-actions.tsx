@@ -13,20 +13,17 @@ type Props = { readonly job: JobView; readonly onChange: () => void };
 export function JobActions({ job, onChange }: Props) {
   const [opened, setOpened] = useState<'CANCEL' | 'CLONE' | null>(null);
   const canCancel = ['QUEUED', 'PREPARING', 'RUNNING'].includes(job.state);
-  const denied = job.restriction !== null;
-  // A disabled button explains itself: its title is the reason.
-  const guarded = { type: 'button', disabled: denied, title: job.restriction ?? undefined } as const;
   return (
     <span class="job-actions">
-      <button {...guarded} class="button" onClick={() => void copyCommand(job.jobId)}>
+      <button type="button" class="button" onClick={() => void copyCommand(job.jobId)}>
         <Icon name="copy" />
         Copy as command
       </button>
-      <button {...guarded} class="button" onClick={() => setOpened('CLONE')}>
+      <button type="button" class="button" onClick={() => setOpened('CLONE')}>
         Clone…
       </button>
       {canCancel && (
-        <button {...guarded} class="button button-danger" onClick={() => setOpened('CANCEL')}>
+        <button type="button" class="button button-danger" onClick={() => setOpened('CANCEL')}>
           <Icon name="stop" />
           Cancel…
         </button>

@@ -31,7 +31,6 @@ export function JobHeader({ job, now, onChange }: Props) {
         ))}
         <JobActions job={job} onChange={onChange} />
       </div>
-      {job.restriction !== null && <p class="job-restriction user-text">{job.restriction}</p>}
       <JobFacts job={job} now={now} />
       <ProgressBar job={job} now={now} />
       {job.replicas.some(({ phase }) => phase === 'PULLING') && <div class="progress">Pulling the image</div>}

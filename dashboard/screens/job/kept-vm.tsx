@@ -15,7 +15,7 @@ type Props = { readonly job: JobView; readonly now: number; readonly onChange: (
 /** The VM of a failed program while it is kept for a look, and the button that ends it. */
 export function KeptVm({ job, now, onChange }: Props) {
   const [isAsked, setAsked] = useState(false);
-  const { jobId, restriction } = job;
+  const { jobId } = job;
   const kept = describeKept(job, now);
   const isKept = kept !== null;
   useEffect(() => {
@@ -44,13 +44,7 @@ export function KeptVm({ job, now, onChange }: Props) {
         Look at it: <code>dropforge exec {jobId}</code>
       </p>
       <p class="alert-actions">
-        <button
-          type="button"
-          class="button"
-          disabled={restriction !== null}
-          title={restriction ?? undefined}
-          onClick={() => setAsked(true)}
-        >
+        <button type="button" class="button" onClick={() => setAsked(true)}>
           Release…
         </button>
       </p>

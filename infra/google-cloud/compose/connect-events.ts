@@ -3,10 +3,10 @@ import { connectState, type StateSettings } from '#infra/google-cloud/compose/co
 import { connectPublisher } from '#infra/google-cloud/compose/publisher-client.ts';
 import { createPubsubMessageBus } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 
-export type EventSettings = StateSettings & Settings<'PUBSUB_EMULATOR_HOST' | 'PAGE_URL' | 'ONLY_OWN_JOBS'>;
+export type EventSettings = StateSettings & Settings<'PUBSUB_EMULATOR_HOST' | 'PAGE_URL'>;
 
 /** The stores, and the message bus that effects are published to. */
 export function connectEvents(settings: EventSettings) {
   const bus = createPubsubMessageBus({ projectId: settings.PROJECT_ID, connect: () => connectPublisher(settings) });
-  return { ...connectState(settings), bus, pageUrl: settings.PAGE_URL, hidesLogLines: settings.ONLY_OWN_JOBS };
+  return { ...connectState(settings), bus, pageUrl: settings.PAGE_URL };
 }

@@ -52,7 +52,6 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     zones: settings.ZONES,
     rights: settings.JOB_RIGHTS,
     describeMissingRight: missingTerraformLine,
-    hasUserFolders: settings.ONLY_OWN_JOBS,
     notificationChannels: Object.keys(settings.NOTIFICATION_CHANNELS),
     architectureOf,
     containers: {

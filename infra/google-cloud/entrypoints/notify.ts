@@ -18,7 +18,6 @@ startFunction('notify', ({ settings, logger }) => {
     // Secrets of an emulator are those of a test, whose channels are on this machine.
     sender: createNotificationSender({ allowsPrivateAddresses: endpoint !== undefined }),
     pageUrl,
-    hidesLogLines: settings.ONLY_OWN_JOBS,
     logger,
   });
 });

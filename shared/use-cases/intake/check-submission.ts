@@ -2,7 +2,6 @@ import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
 import type { Study } from '#shared/domain/study.ts';
-import { userFolderOf } from '#shared/domain/user-folder.ts';
 import { type Dialect, fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { inFileOrder, locationOf } from '#shared/job-file/parser/findings.ts';
@@ -32,7 +31,6 @@ import {
 import { checkResumedTuning, type ResumedStudy } from '#shared/use-cases/intake/check-resumed-tuning.ts';
 import { checkRights, jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
 import { checkShell } from '#shared/use-cases/intake/check-shell.ts';
-import { checkUserFolder } from '#shared/use-cases/intake/check-user-folder.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
 import { pinImages, type ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
@@ -175,7 +173,6 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
       ...lint.problems,
       ...pinned.problems,
       ...(await checkJobDir(ports.objects, spec, dialect)),
-      ...checkUserFolder(draft, spec, { submittedBy: submission.submittedBy, intake: ports.intake }),
       ...checkZones(zones, spec, dialect),
       ...checkVmCount(spec, ports.intake),
       ...checkChannels(draft, ports.intake),
@@ -236,26 +233,18 @@ export function jobContextOf(
   submission: Omit<Submission, 'now' | 'source'>,
   draft: Pick<JobDraft, 'serviceAccount'> | null = null,
 ): JobContext {
-  const { packageBase, enclosingPackage, fallbackJobId, submittedBy } = submission;
+  const { packageBase, enclosingPackage, fallbackJobId } = submission;
   return {
     defaults: {
       region: intake.regionDefault,
       runtimeVersion: intake.runtimeVersionDefault,
-      jobDirBase: `gs://${jobsBucketOf(intake, draft?.serviceAccount?.value)}/${folderOfJobs(intake, submittedBy)}`,
+      jobDirBase: `gs://${jobsBucketOf(intake, draft?.serviceAccount?.value)}`,
       jobId: fallbackJobId,
       ...(enclosingPackage === null ? {} : { packageUris: [enclosingPackage.uri] }),
     },
     packageBase,
     uploadBucket: intake.uploadBucket,
   };
-}
-
-/** The folder of a user's jobs in a bucket, with a trailing slash; empty if all jobs share the bucket. */
-export function folderOfJobs(
-  { hasUserFolders }: Pick<IntakeSettings, 'hasUserFolders'>,
-  submittedBy: string | null | undefined,
-): string {
-  return hasUserFolders === true && submittedBy != null ? `${userFolderOf(submittedBy)}/` : '';
 }
 
 function missingPackage(uri: string, dialect: Dialect): Problem {

@@ -1,5 +1,4 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
-import { normalizeEmail } from '#shared/domain/user-folder.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
@@ -51,18 +50,12 @@ async function submitJobFiles(
 ): Promise<SubmitOutcome | undefined> {
   const outcomes: SubmitOutcome[] = [];
   for (const jobFile of jobFiles) {
-    const submittedBy = ports.intake.hasUserFolders ? userOf(jobFile.upload) : null;
-    const outcome = await submitJob(ports, { ...submissionOf(jobFile, now), submittedBy });
+    const outcome = await submitJob(ports, submissionOf(jobFile, now));
     await reportUpload(ports, jobFile.upload, outcome);
     outcomes.push(outcome);
   }
   outcomes.forEach(redeliverIfTransient);
   return outcomes.at(-1);
-}
-
-/** The user whose folder an upload is in: `users/EMAIL/…`. Names of objects are literal, also `..`. */
-function userOf({ name }: ObjectInfo): string | null {
-  return normalizeEmail(/^users\/([^/]+)\//.exec(name)?.[1] ?? '');
 }
 
 function submissionOf({ upload, text, fileName, enclosingPackage }: UploadedJobFile, now: TimestampMs): Submission {

@@ -41,11 +41,6 @@ export type IntakeSettings = {
   readonly rights: JobRights;
   /** How the operator adds what a job names and `rights` lacks. */
   readonly describeMissingRight: DescribeMissing;
-  /**
-   * Whether an upload below `users/EMAIL/` was submitted by EMAIL: only if permissions let no other member write there
-   * (Terraform's only_own_jobs).
-   */
-  readonly hasUserFolders?: boolean | undefined;
   /** The Cloud KMS key of the disks of jobs that name none; undefined for a Google-managed key. */
   readonly diskKmsKey?: string | undefined;
   /** Limits on VMs that are kept after a failure; KEEPING_DEFAULT if missing. */

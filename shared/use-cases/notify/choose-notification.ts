@@ -59,8 +59,7 @@ async function ofJob(
   ) {
     return null;
   }
-  const restriction = ports.hidesLogLines === true ? 'Channels show no lines of logs (only_own_jobs).' : null;
-  const view = await viewSubmitted(ports, submitted, { now, restriction });
+  const view = await viewSubmitted(ports, submitted, now);
   const content = describeJob(view, { state, pageUrl: ports.pageUrl, update: message });
   return { notificationId: `${jobId}-${attempt}-${state}-${channel}`, ...content };
 }

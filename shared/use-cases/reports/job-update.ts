@@ -2,7 +2,6 @@ import type { JobUpdate } from '#shared/domain/effect.ts';
 import { clip, clipLines } from '#shared/domain/job-size.ts';
 import { JOB_UPDATE_SCHEMA_VERSION, type JobSnapshot, type JobUpdateMessage } from '#shared/protocol/job-update.ts';
 import type { JobView } from '#shared/protocol/report.ts';
-import { hideLogLines } from '#shared/use-cases/reports/hide-log-lines.ts';
 import { viewCause, viewJob } from '#shared/use-cases/reports/job-view.ts';
 import { type Submitted, updateOf } from '#shared/use-cases/reports/read-submitted.ts';
 import { viewTuning } from '#shared/use-cases/reports/tuning-view.ts';
@@ -17,8 +16,6 @@ const URI_BYTES_MAX = 2 << 10;
 export type UpdateSettings = {
   /** The address of the page, for links to it; undefined if the deployment has none. */
   readonly pageUrl?: string | undefined;
-  /** Whether messages repeat nothing of a job's log, since others than its submitter receive them (only_own_jobs). */
-  readonly hidesLogLines?: boolean | undefined;
 };
 
 /** A message with the attributes by which subscriptions are filtered. */
@@ -34,7 +31,7 @@ export type AttributedMessage<Message> = {
 export function messageOfUpdate(
   update: JobUpdate,
   submitted: Submitted | undefined,
-  { pageUrl, hidesLogLines = false }: UpdateSettings,
+  { pageUrl }: UpdateSettings,
 ): AttributedMessage<JobUpdateMessage> {
   const { jobId, state, attempt } = update;
   const message = { type: 'JOB_UPDATE' as const, schemaVersion: JOB_UPDATE_SCHEMA_VERSION, jobId, state, attempt };
@@ -43,7 +40,7 @@ export function messageOfUpdate(
   if (submitted === undefined || now?.state !== state || now.attempt !== attempt) {
     return { message: { ...message, job: null }, attributes };
   }
-  const job = snapshotOf(hidesLogLines ? hideLogLines(submitted) : submitted, pageUrl);
+  const job = snapshotOf(submitted, pageUrl);
   return {
     message: { ...message, job },
     attributes: {

@@ -25,7 +25,6 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     source: job.source.uri,
     report: job.source.reportUri,
     submittedBy: job.source.submittedBy,
-    restriction: null,
     attempt: job.attempt,
     placement: 'placement' in job ? job.placement : null,
     machines: viewMachines(job.spec),

@@ -25,8 +25,7 @@ export async function reportJob(ports: ReportPorts, jobId: string, now: Timestam
     if (current === undefined) {
       return null;
     }
-    // The upload is in the submitter's folder, or readable by operators only, besides VMs (docs/rights.md).
-    const job = await viewSubmitted(ports, current, { now, restriction: null });
+    const job = await viewSubmitted(ports, current, now);
     return { verdict: 'ACCEPTED', source: source.uri, jobId, problems: [], warnings: [...current.warnings], job };
   });
 }

@@ -35,7 +35,6 @@ export function viewTuning(tuning: Tuning, facts: TuningFacts): JobView {
     source: source.uri,
     report: source.reportUri,
     submittedBy: source.submittedBy,
-    restriction: null,
     attempt: 0,
     placement: null,
     machines: viewMachines(spec),

@@ -1,4 +1,4 @@
-import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import type { TimestampMs } from '#shared/domain/job.ts';
 import { isMultiObjective, objectiveMetricOf } from '#shared/domain/study.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
@@ -8,11 +8,6 @@ import { chooseBest } from '#shared/tuning/optimizer/choose-best.ts';
 import { costsOfOutcome, paretoFrontOf } from '#shared/tuning/pareto.ts';
 import type { Curve, Trial } from '#shared/tuning/trial.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
-import {
-  hideLogLines,
-  hideLogLinesOfOutcome,
-  hideLogLinesOfReplica,
-} from '#shared/use-cases/reports/hide-log-lines.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
 import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { finishedOf, listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
@@ -26,53 +21,32 @@ export type ViewPorts = {
   readonly curves: CurveStore;
 };
 
-/** When and for whom a view is made. Each caller decides it, so that a new view cannot show what is denied. */
-export type Viewing = {
-  readonly now: TimestampMs;
-  /** Why lines of the job's log are hidden from the viewer, as one sentence; null if they are shown. */
-  readonly restriction: string | null;
-};
-
-/** A job or a tuning as the viewer may see it, with what its view shows besides. */
-export async function viewSubmitted(ports: ViewPorts, submitted: Submitted, viewing: Viewing): Promise<JobView> {
-  const { restriction } = viewing;
-  const shown = shownRecord(submitted, viewing);
-  const view =
-    'tuningId' in shown
-      ? await readTuningView(ports, shown, viewing)
-      : viewJob(shown, await readReplicas(ports, shown, viewing), viewing.now);
-  return { ...view, restriction };
-}
-
-function shownRecord<Record extends Job | Tuning>(record: Record, { restriction }: Viewing): Record {
-  return restriction === null ? record : hideLogLines(record);
-}
-
-async function readReplicas({ replicas }: ViewPorts, { jobId }: Job, { restriction }: Viewing) {
-  const found = await replicas.listByJob(jobId);
-  return restriction === null ? found : found.map(hideLogLinesOfReplica);
+/** A job or a tuning, with what its view shows besides. */
+export async function viewSubmitted(ports: ViewPorts, submitted: Submitted, now: TimestampMs): Promise<JobView> {
+  return 'tuningId' in submitted
+    ? readTuningView(ports, submitted, now)
+    : viewJob(submitted, await ports.replicas.listByJob(submitted.jobId), now);
 }
 
 /** Limit on the trials of a tuning that has a recommendation: each of them is read and compared. */
 const RECOMMENDED_OF_MAX = 2_000;
 
 /** Reads what a tuning's view shows besides the tuning: its best or optimal trials, and the jobs of those that run. */
-async function readTuningView(ports: ViewPorts, tuning: Tuning, viewing: Viewing): Promise<JobView> {
-  const { now } = viewing;
+async function readTuningView(ports: ViewPorts, tuning: Tuning, now: TimestampMs): Promise<JobView> {
   const [best, optimal, recommended, ...jobs] = await Promise.all([
     readBest(ports, tuning, now),
     readOptimal(ports, tuning, now),
     readRecommended(ports, tuning, now),
     ...tuning.running.map(async ({ jobId }) => (await ports.jobs.read(jobId))?.job),
   ]);
-  const shown = jobs.filter((job) => job !== undefined).map((job) => shownRecord(job, viewing));
-  return viewTuning(tuning, { best, optimal, recommended, jobs: shown, now });
+  return viewTuning(tuning, { best, optimal, recommended, jobs: jobs.filter((job) => job !== undefined), now });
 }
 
 /** A job of a list with more VMs is listed without its replicas. */
 const LISTED_REPLICAS_MAX = 16;
 
-export type ListOptions = Viewing & {
+export type ListOptions = {
+  readonly now: TimestampMs;
   /** Whether to read the replicas of jobs, with their progress. */
   readonly hasProgress: boolean;
 };
@@ -81,16 +55,15 @@ export type ListOptions = Viewing & {
 export async function viewListed(
   ports: ViewPorts,
   submitted: Submitted,
-  { hasProgress, ...viewing }: ListOptions,
+  { now, hasProgress }: ListOptions,
 ): Promise<JobView> {
-  const { now, restriction } = viewing;
-  const shown = shownRecord(submitted, viewing);
-  if ('tuningId' in shown) {
-    return { ...viewTuning(shown, { best: await readBest(ports, shown, now), jobs: [], now }), restriction };
+  if ('tuningId' in submitted) {
+    return viewTuning(submitted, { best: await readBest(ports, submitted, now), jobs: [], now });
   }
-  const replicaCount = shown.spec.replicaGroups.reduce((sum, { count }) => sum + count, 0);
+  const { jobId, spec } = submitted;
+  const replicaCount = spec.replicaGroups.reduce((sum, { count }) => sum + count, 0);
   const isRead = hasProgress && replicaCount <= LISTED_REPLICAS_MAX;
-  return { ...viewJob(shown, isRead ? await readReplicas(ports, shown, viewing) : [], now), restriction };
+  return viewJob(submitted, isRead ? await ports.replicas.listByJob(jobId) : [], now);
 }
 
 async function readBest(
@@ -142,10 +115,9 @@ async function readRecommended(
 export async function readTrialViews(
   ports: ViewPorts,
   { tuning, trials }: { readonly tuning: Tuning; readonly trials: readonly Trial[] },
-  viewing: Viewing,
+  now: TimestampMs,
 ): Promise<readonly TrialView[]> {
   const { tuningId, study } = tuning;
-  const { now, restriction } = viewing;
   const open = trials.filter(({ outcome }) => outcome === null);
   const curves = await ports.curves.readMany(
     tuningId,
@@ -154,8 +126,7 @@ export async function readTrialViews(
   return Promise.all(
     trials.map(async (trial) => {
       if (trial.outcome !== null) {
-        const outcome = restriction === null ? trial.outcome : hideLogLinesOfOutcome(trial.outcome);
-        return viewTrial({ ...trial, outcome }, { study, now });
+        return viewTrial(trial, { study, now });
       }
       const { ordinal, jobId } = trial;
       const running = tuning.running.find((one) => one.ordinal === ordinal);

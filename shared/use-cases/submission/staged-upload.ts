@@ -1,9 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 import { UPLOAD_PART_BYTES_MAX } from '#shared/protocol/submission.ts';
-import { folderOfJobs } from '#shared/use-cases/intake/check-submission.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
-import type { Submitter } from '#shared/use-cases/submission/submit-job-file.ts';
 
 /**
  * The folder of the jobs bucket for uploads that have not been started. No job has it, since job ids begin with a
@@ -14,26 +12,20 @@ export const STAGING_FOLDER = '_uploads/';
 
 export type StagingPorts = {
   readonly objects: ObjectStore;
-  readonly intake: Pick<IntakeSettings, 'jobsBucket' | 'hasUserFolders'>;
+  readonly intake: Pick<IntakeSettings, 'jobsBucket'>;
 };
 
-/**
- * An upload. Where users have folders, each has uploads of their own: the id of an upload is in the view of its job,
- * and would let others validate its package, which has the job file.
- */
-export type StagedUpload = Submitter & { readonly uploadId: string };
-
-export type StagedPart = StagedUpload & { readonly part: number; readonly body: Uint8Array };
+export type StagedPart = { readonly uploadId: string; readonly part: number; readonly body: Uint8Array };
 
 /** Stores one part of an upload. Repeating it keeps the part: another file is another upload. */
-export async function stagePart(ports: StagingPorts, { part, body, ...upload }: StagedPart): Promise<void> {
+export async function stagePart(ports: StagingPorts, { uploadId, part, body }: StagedPart): Promise<void> {
   if (body.byteLength > UPLOAD_PART_BYTES_MAX) {
     throw new RangeError(`A part has ${body.byteLength} bytes; the limit is ${UPLOAD_PART_BYTES_MAX}.`);
   }
-  await writeOnce(ports, partOf(ports, upload, part), body);
+  await writeOnce(ports, partOf(ports, uploadId, part), body);
 }
 
-export type StagedPackage = StagedUpload & { readonly fileName: string; readonly partCount: number };
+export type StagedPackage = { readonly uploadId: string; readonly fileName: string; readonly partCount: number };
 
 /**
  * The package of an upload, put together from its parts; undefined if one of them is missing. A package that exists
@@ -41,27 +33,26 @@ export type StagedPackage = StagedUpload & { readonly fileName: string; readonly
  */
 export async function assemblePackage(
   ports: StagingPorts,
-  { fileName, partCount, ...upload }: StagedPackage,
+  { uploadId, fileName, partCount }: StagedPackage,
 ): Promise<ObjectInfo | undefined> {
   const parts: ObjectInfo[] = [];
   for (let part = 1; part <= partCount; part += 1) {
-    const info = await ports.objects.stat(partOf(ports, upload, part));
+    const info = await ports.objects.stat(partOf(ports, uploadId, part));
     if (info === undefined) {
       return undefined;
     }
     parts.push(info);
   }
-  const target = { bucket: ports.intake.jobsBucket, name: `${folderOf(ports, upload)}${fileName}` };
+  const target = { bucket: ports.intake.jobsBucket, name: `${STAGING_FOLDER}${uploadId}/${fileName}` };
   return writeOnce(ports, target, Readable.from(readParts(ports.objects, parts), { objectMode: false }));
 }
 
 /** Where a package is kept: in the folder of its job, in a bucket that the job's VMs can read. */
 export function keptPackageOf(
-  { intake }: StagingPorts,
-  { uploadId, submittedBy, fileName }: StagedUpload & { readonly fileName: string },
+  { uploadId, fileName }: Pick<StagedPackage, 'uploadId' | 'fileName'>,
   { jobId, bucket }: { readonly jobId: string; readonly bucket: string },
 ): ObjectName {
-  return { bucket, name: `${folderOfJobs(intake, submittedBy)}${jobId}/packages/${uploadId}/${fileName}` };
+  return { bucket, name: `${jobId}/packages/${uploadId}/${fileName}` };
 }
 
 /** Copies a package. Repeating it finds the copy. */
@@ -100,11 +91,6 @@ async function* readParts(objects: ObjectStore, parts: readonly ObjectInfo[]): A
   }
 }
 
-function partOf(ports: StagingPorts, upload: StagedUpload, part: number): ObjectName {
-  const name = `${folderOf(ports, upload)}part-${String(part).padStart(2, '0')}`;
-  return { bucket: ports.intake.jobsBucket, name };
-}
-
-function folderOf({ intake }: StagingPorts, { uploadId, submittedBy }: StagedUpload): string {
-  return `${STAGING_FOLDER}${folderOfJobs(intake, submittedBy)}${uploadId}/`;
+function partOf({ intake }: StagingPorts, uploadId: string, part: number): ObjectName {
+  return { bucket: intake.jobsBucket, name: `${STAGING_FOLDER}${uploadId}/part-${String(part).padStart(2, '0')}` };
 }

@@ -7,14 +7,11 @@ import { jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
 import type { Submission, SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { findRefusal, type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
-import {
-  assemblePackage,
-  keepPackage,
-  keptPackageOf,
-  type StagedUpload,
-} from '#shared/use-cases/submission/staged-upload.ts';
-import { digestOf, reportUriOf } from '#shared/use-cases/submission/submit-job-file.ts';
+import { assemblePackage, keepPackage, keptPackageOf } from '#shared/use-cases/submission/staged-upload.ts';
+import { digestOf, reportUriOf, type Submitter } from '#shared/use-cases/submission/submit-job-file.ts';
 import { submissionOf } from '#shared/use-cases/submission/validate-upload.ts';
+
+type UploadToStart = StartUpload & Submitter & { readonly uploadId: string };
 
 /**
  * Starts the job of an uploaded package under the job id that the client chose. Repeating it finds the same job. The
@@ -23,7 +20,7 @@ import { submissionOf } from '#shared/use-cases/submission/validate-upload.ts';
  */
 export async function startUpload(
   ports: SubmitPorts,
-  given: StartUpload & StagedUpload,
+  given: UploadToStart,
   now: TimestampMs,
 ): Promise<SubmitOutcome | undefined> {
   const staged = await assemblePackage(ports, given);
@@ -33,7 +30,7 @@ export async function startUpload(
   const found = await readPackage(ports.objects, staged, given.jobFile);
   // VMs with an account of their own cannot read the bucket of all other jobs.
   const bucket = jobsBucketOf(ports.intake, accountIn(found.jobFile));
-  const target = keptPackageOf(ports, given, { jobId: given.jobId, bucket });
+  const target = keptPackageOf(given, { jobId: given.jobId, bucket });
   const kept = await ports.objects.stat(target);
   if (kept === undefined) {
     const candidate = submissionFrom(ports, found, { info: staged, given, now });
@@ -49,7 +46,7 @@ export async function startUpload(
 
 type Facts = {
   readonly info: ObjectInfo;
-  readonly given: StartUpload & StagedUpload;
+  readonly given: UploadToStart;
   readonly now: TimestampMs;
 };
 
@@ -67,6 +64,7 @@ function submissionFrom({ intake }: SubmitPorts, found: PackageToSubmit, facts: 
         deliveryId: `${info.generation}/${digestOf(submission.text)}`,
         reportUri: reportUriOf(intake, given.jobId),
       },
+      submittedBy: given.submittedBy,
     }
   );
 }

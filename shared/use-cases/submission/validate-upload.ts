@@ -14,9 +14,9 @@ import {
 import { viewMachines } from '#shared/use-cases/reports/job-view.ts';
 import { viewImage } from '#shared/use-cases/reports/view-images.ts';
 import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
-import { assemblePackage, type StagedUpload } from '#shared/use-cases/submission/staged-upload.ts';
+import { assemblePackage } from '#shared/use-cases/submission/staged-upload.ts';
 
-type Given = ValidateUpload & StagedUpload;
+type Given = ValidateUpload & { readonly uploadId: string };
 
 /**
  * Validates an uploaded package as intake does, and says what it would start and cost. Creates nothing. Undefined if a
@@ -58,7 +58,7 @@ export function submissionOf(
   if (jobFile === null) {
     return null;
   }
-  const { jobId, uploadId, submittedBy } = given;
+  const { jobId, uploadId } = given;
   const { uri } = inspected;
   return {
     text: Buffer.from(jobFile.text),
@@ -68,7 +68,6 @@ export function submissionOf(
     fallbackJobId: `job_${uploadId}`,
     ...(jobId === undefined ? {} : { jobId }),
     source: { uri, deliveryId: info.generation, reportUri: '' },
-    submittedBy,
     now,
   };
 }

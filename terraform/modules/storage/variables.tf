@@ -1,14 +1,3 @@
-variable "folders" {
-  description = "Folders that one member each may read: the bucket as in grants, and a name that ends in a slash."
-  type        = map(object({ bucket = string, name = string, reader = string }))
-  nullable    = false
-  default     = {}
-  validation {
-    condition     = alltrue([for folder in values(var.folders) : can(regex("^[^/]+(/[^/]+)*/$", folder.name))])
-    error_message = "The name of a folder ends in a slash, and does not begin with one."
-  }
-}
-
 variable "force_destroy" {
   description = "Whether non-empty buckets can be destroyed."
   type        = bool

@@ -63,8 +63,6 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
     published,
     /** Lines of the log of the function. */
     logged,
-    /** Every route, with the middleware. */
-    routes: app.routes.map(({ method, path }) => `${method} ${path}`),
     request: (path: string, init?: RequestInit) => app.request(path, init),
     async post(path: string, body: object) {
       const headers = { 'content-type': 'application/json' };

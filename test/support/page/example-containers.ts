@@ -109,13 +109,6 @@ export function refusedJobs(start: number): ReadonlyMap<string, FixtureJob> {
   );
 }
 
-/** A running job as the API shows it to a member who neither submitted it nor is an operator. */
-export function foreignJob(given: FixtureJob): FixtureJob {
-  const restriction =
-    'This job belongs to ada@example.com: only they and operators may change it or read its log and files.';
-  return { ...given, view: { ...given.view, submittedBy: 'ada@example.com', restriction } };
-}
-
 function filesOf(jobId: string): NonNullable<FixtureJob['files']> {
   return { jobId, jobDir: `gs://jobs/${jobId}`, prefix: '', entries: [], downloadBytesMax: 2 ** 30 };
 }

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import type { TerraformCopy } from './terraform.ts';
 
 export type Resource = {
+  /** With the modules that it is in. */
+  readonly address: string;
   readonly type: string;
   readonly name: string;
   /** The key of `for_each`; null for a single resource. */
@@ -10,6 +12,7 @@ export type Resource = {
 };
 
 const resourceSchema = z.object({
+  address: z.string(),
   type: z.string(),
   name: z.string(),
   index: z.union([z.string(), z.number()]).optional(),

@@ -43,7 +43,6 @@ const TARGETS: Readonly<Record<string, string | null>> = {
   google_secret_manager_secret_iam_member: 'secret_id',
   google_service_account_iam_member: 'service_account_id',
   google_storage_bucket_iam_member: 'bucket',
-  google_storage_managed_folder_iam_member: 'bucket',
 };
 
 export type Request = {
@@ -53,8 +52,6 @@ export type Request = {
   readonly on: string;
   /** What conditions see as `resource.name`. */
   readonly name?: string;
-  /** For listing objects: the names that are listed begin with it. */
-  readonly prefix?: string;
 };
 
 /**
@@ -68,8 +65,7 @@ export function isAllowed(resources: readonly Resource[], request: Request): boo
       membersOf(values).includes(request.member) &&
       permissionsOf(resources, String(values.role)).includes(request.permission) &&
       isOn(type, values, request.on) &&
-      isInFolder(values, request) &&
-      conditionsOf(values).every((expression) => evaluateAny(expression, request)),
+      conditionsOf(values).every((expression) => evaluate(expression, request.name ?? request.on)),
   );
 }
 
@@ -115,26 +111,11 @@ function isOn(type: string, values: Resource['values'], on: string): boolean {
   return target === null || target === undefined || values[target] === on;
 }
 
-/** A grant on a managed folder is for objects below its name, and for listing with a prefix in it. */
-function isInFolder({ managed_folder: folder }: Resource['values'], { on, name, prefix }: Request): boolean {
-  const path = prefix ?? name?.replace(`projects/_/buckets/${on}/objects/`, '') ?? '';
-  return folder === undefined || path.startsWith(String(folder));
-}
-
 function conditionsOf({ condition }: Resource['values']): readonly string[] {
   return ((condition ?? []) as readonly { readonly expression: string }[]).map(({ expression }) => expression);
 }
 
-const LISTED = /^api\.getAttribute\("storage\.googleapis\.com\/objectListPrefix", ""\)\.startsWith\("([^"]*)"\)$/;
-
-/** The conditions that this configuration has: comparisons of `resource.name` or of a listed prefix with a text. */
-function evaluateAny(expression: string, { on, name = on, prefix = '' }: Request): boolean {
-  return expression.split(' || ').some((part) => {
-    const [, listed] = LISTED.exec(part) ?? [];
-    return listed === undefined ? evaluate(part, name) : prefix.startsWith(listed);
-  });
-}
-
+/** The conditions that this configuration has: one comparison of `resource.name` with a text. */
 function evaluate(expression: string, name: string): boolean {
   const comparison = /^resource\.name(?:\.(startsWith|endsWith)\("([^"]*)"\)| == "([^"]*)")$/.exec(expression);
   const [, operator, text = '', equal] = comparison ?? [];

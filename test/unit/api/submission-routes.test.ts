@@ -101,35 +101,6 @@ it.each([
   expect([status, names.filter((name) => !name.startsWith('_uploads/'))]).toEqual([400, []]);
 });
 
-it('finds the uploads of a caller for this caller only, where members have their own jobs', async () => {
-  await api.close();
-  api = await openApiUnderTest({
-    intake: { ...exampleIntake, hasUserFolders: true },
-    access: {
-      policy: { onlyOwnJobs: true, operators: [] },
-      identifyCaller: async (headers) => ({ email: headers.get('x-test-caller') }),
-    },
-  });
-  const send = (
-    method: string,
-    path: string,
-    { caller, body }: { caller: string; body: Uint8Array<ArrayBuffer> | string },
-  ) => {
-    const type = method === 'PUT' ? 'application/octet-stream' : 'application/json';
-    const headers = { 'content-type': type, 'x-test-caller': caller };
-    return api.request(`/v1/uploads/${UPLOAD}${path}`, { method, headers, body });
-  };
-  const bytes = Uint8Array.from(await packFiles({ ...PROGRAM, 'job.yaml': JOB_FILE }));
-  await send('PUT', '/parts/1', { caller: 'ada@example.com', body: bytes });
-  const body = JSON.stringify({ ...given(1), jobId: 'mine' });
-
-  expect((await send('POST', ':validate', { caller: 'eve@example.com', body })).status).toBe(404);
-  expect((await send('POST', ':start', { caller: 'eve@example.com', body })).status).toBe(404);
-  expect((await send('POST', ':start', { caller: 'ada@example.com', body })).status).toBe(200);
-  const [job] = await api.ports.jobs.list({ countMax: 10 });
-  expect(job?.packages[0]?.uri).toBe(`gs://jobs/users/ada@example.com/mine/packages/${UPLOAD}/digits.tar.gz`);
-});
-
 it('takes a job file that the client wrote for a package without one', async () => {
   const partCount = await upload(await packFiles(PROGRAM));
 

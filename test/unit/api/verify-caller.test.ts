@@ -43,16 +43,14 @@ const callerOfToken = async (token: string) => callerOf({ 'x-dropforge-identity'
 
 describe('the caller of the API', () => {
   it('is the address of a signed identity token, for the API or of gcloud', async () => {
-    expect(await callerOfToken(await sign())).toEqual({ email: 'ada@example.com' });
-    expect(await callerOfToken(await sign({ aud: GCLOUD_AUDIENCE }))).toEqual({ email: 'ada@example.com' });
+    expect(await callerOfToken(await sign())).toBe('ada@example.com');
+    expect(await callerOfToken(await sign({ aud: GCLOUD_AUDIENCE }))).toBe('ada@example.com');
   });
 
   it('is the address of an assertion of Identity-Aware Proxy', async () => {
     const headers = { 'x-goog-iap-jwt-assertion': await assert({ email: 'grace@example.com' }) };
-    expect(await callerOf(headers)).toEqual({ email: 'grace@example.com' });
-    expect(await callerOf({ ...headers, 'x-dropforge-identity': await sign() })).toEqual({
-      email: 'grace@example.com',
-    });
+    expect(await callerOf(headers)).toBe('grace@example.com');
+    expect(await callerOf({ ...headers, 'x-dropforge-identity': await sign() })).toBe('grace@example.com');
   });
 
   it.each([
@@ -63,7 +61,7 @@ describe('the caller of the API', () => {
     ['without an e-mail address', () => sign({ email: undefined })],
     ['with an address that is not verified', () => sign({ email_verified: false })],
     ['whose address has a letter with an ASCII lower case', () => sign({ email: '\u212Aim@example.com' })],
-    ['whose address names a folder of another user', () => sign({ email: 'ada@example.com/x' })],
+    ['whose address has a slash', () => sign({ email: 'ada@example.com/x' })],
     ['without a signature', async () => new UnsecuredJWT(claims({})).encode()],
     [
       'whose signature Cloud Run removed',
@@ -72,15 +70,12 @@ describe('the caller of the API', () => {
     ['that is no token', async () => 'ada@example.com'],
     ['that is too long', async () => 'x'.repeat(10_000)],
   ])('is unknown with a token %s', async (_, token) => {
-    expect(await callerOfToken(await token())).toMatchObject({
-      email: null,
-      problem: expect.stringContaining('token'),
-    });
+    expect(await callerOfToken(await token())).toBeNull();
   });
 
   it('is unknown to Identity-Aware Proxy with an account of Identity Platform, whose addresses are not verified', async () => {
     const assertion = await assert({ gcip: { sub: '1' }, sub: 'securetoken.google.com/p/t:1' });
-    expect(await callerOf({ 'x-goog-iap-jwt-assertion': assertion })).toMatchObject({ email: null });
+    expect(await callerOf({ 'x-goog-iap-jwt-assertion': assertion })).toBeNull();
   });
 
   it('is unknown with headers that anyone can write', async () => {
@@ -92,21 +87,19 @@ describe('the caller of the API', () => {
       { 'x-forwarded-email': 'ada@example.com' },
     ];
     for (const headers of forged) {
-      expect(await callerOf(headers)).toEqual({ email: null });
+      expect(await callerOf(headers)).toBeNull();
     }
   });
 
   it('is unknown with a token of Google in place of an assertion, and the other way round', async () => {
-    expect(await callerOf({ 'x-goog-iap-jwt-assertion': await sign({ aud: IAP_AUDIENCE }) })).toMatchObject({
-      email: null,
-    });
-    expect(await callerOfToken(await assert())).toMatchObject({ email: null });
+    expect(await callerOf({ 'x-goog-iap-jwt-assertion': await sign({ aud: IAP_AUDIENCE }) })).toBeNull();
+    expect(await callerOfToken(await assert())).toBeNull();
   });
 
   it('is not read from an assertion without Identity-Aware Proxy, whatever it says', async () => {
     const withoutIap = createCallerIdentifier({ ...issuers, iap: null });
     const headers = new Headers({ 'x-goog-iap-jwt-assertion': await assert() });
-    expect(await withoutIap(headers)).toEqual({ email: null });
+    expect(await withoutIap(headers)).toBeNull();
   });
 
   it('is a transient error if the keys cannot be fetched', async () => {

@@ -36,8 +36,6 @@ describe('settings', () => {
       'DISK_KMS_KEY',
       'CACHE_BUCKET',
       'PAGE_URL',
-      'ONLY_OWN_JOBS',
-      'OPERATORS',
       'API_URL',
       'IAP_AUDIENCE',
       'NOTIFICATION_CHANNELS',

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { jobFilesSchema } from '#shared/protocol/job-files.ts';
+import { jobViewSchema } from '#shared/protocol/report.ts';
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
-import { exampleIntake } from '../../support/api/example-intake.ts';
+import { queuedJob } from '../../support/domain/example-job.ts';
 import { packFiles } from '../../support/e2e/cloud-under-test.ts';
 
-const JOB_FILE = 'module: trainer.task\nmachine: n1-standard-4\n';
+const ADAS = 'users/ada@example.com/digits';
 
 let api: ApiUnderTest;
 beforeEach(async () => {
@@ -12,47 +14,48 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-/** Uploads a package with its job file, and returns who submitted the job. */
-async function submitterOf(name: string, hasUserFolders: boolean, metadata = {}): Promise<string | null | undefined> {
-  const files = { 'trainer/__init__.py': '', 'trainer/task.py': '', 'job.yaml': `name: digits\n${JOB_FILE}` };
+/** Uploads a package with its job file, and returns the job that it starts. */
+async function upload(name: string, { jobFile = '', metadata = {} } = {}) {
+  const text = `name: again\nmodule: trainer.task\nmachine: n1-standard-4\n${jobFile}`;
+  const files = { 'trainer/__init__.py': '', 'trainer/task.py': '', 'job.yaml': text };
   const object = { bucket: 'uploads', name };
   await api.objects.write(object, await packFiles(files), { metadata });
-  const info = await api.objects.stat(object);
-  const ports = { ...api.ports, intake: { ...exampleIntake, hasUserFolders } };
-  const outcome = await handleUpload(ports, { ...object, generation: info?.generation ?? '' }, 1_000);
-  expect(outcome?.verdict).toBe('ACCEPTED');
-  return (await api.ports.jobs.read('digits'))?.job.source.submittedBy;
+  const generation = (await api.objects.stat(object))?.generation ?? '';
+  expect(await handleUpload(api.ports, { ...object, generation }, 1_000)).toMatchObject({ verdict: 'ACCEPTED' });
+  return (await api.ports.jobs.read('again'))?.job;
 }
 
-describe('the submitter of an upload', () => {
-  it.each([
-    ['users/ada@example.com/digits.tar.gz', 'ada@example.com'],
-    ['users/ada@example.com/deep/digits/digits.tar.gz', 'ada@example.com'],
-    ['users/Ada@Example.com/digits.tar.gz', 'ada@example.com'],
-  ])('%s is the user whose folder it is in', async (name, email) => {
-    expect(await submitterOf(name, true)).toBe(email);
+describe('a job of a deployment that gave each user a folder', () => {
+  beforeEach(async () => {
+    const job = queuedJob();
+    const source = {
+      ...job.source,
+      submittedBy: 'ada@example.com',
+      uri: 'gs://uploads/users/ada@example.com/d.tar.gz',
+    };
+    await api.ports.jobs.create({ ...job, source, spec: { ...job.spec, jobDir: `gs://jobs/${ADAS}` } }, []);
+    await api.objects.write({ bucket: 'jobs', name: `${ADAS}/model.pt` }, Buffer.from('half a model'));
   });
 
-  it.each([
-    'digits.tar.gz',
-    'users/digits.tar.gz',
-    'users/ada/digits.tar.gz',
-    'other/users/ada@example.com/digits.tar.gz',
-    'users//ada@example.com/digits.tar.gz',
-    'users/eve@example.com@ada@example.com/digits.tar.gz',
-  ])('%s is not known', async (name) => {
-    expect(await submitterOf(name, true)).toBeNull();
+  it('opens, with its submitter, its directory and the files in it', async () => {
+    const view = jobViewSchema.parse(await (await api.request('/v1/jobs/digits')).json());
+    expect(view).toMatchObject({ submittedBy: 'ada@example.com', jobDir: `gs://jobs/${ADAS}` });
+    const files = jobFilesSchema.parse(await (await api.request('/v1/jobs/digits/files')).json());
+    expect(files.entries).toMatchObject([{ name: 'model.pt' }]);
+    expect(await (await api.request('/v1/jobs/digits/files/content?name=model.pt')).text()).toBe('half a model');
   });
 
-  it.each([
-    ['digits.tar.gz', null],
-    ['users/eve@example.com/digits.tar.gz', 'eve@example.com'],
-  ])('%s is not whom its metadata names', async (name, email) => {
-    const claims = { owner: 'ada@example.com', submittedBy: 'ada@example.com', 'x-goog-meta-owner': 'ada@example.com' };
-    expect(await submitterOf(name, true, claims)).toBe(email);
+  it('is resumed by a job that names its directory', async () => {
+    expect((await upload('again.tar.gz', { jobFile: `output: gs://jobs/${ADAS}\n` }))?.spec.jobDir).toBe(
+      `gs://jobs/${ADAS}`,
+    );
   });
+});
 
-  it('is not known where every submitter may write every folder', async () => {
-    expect(await submitterOf('users/ada@example.com/digits.tar.gz', false)).toBeNull();
-  });
+it.each([
+  ['users/ada@example.com/again.tar.gz', {}],
+  ['again.tar.gz', { owner: 'ada@example.com', submittedBy: 'ada@example.com' }],
+])('the submitter of an upload is not known, whatever its folder and metadata say: %s', async (name, metadata) => {
+  const job = await upload(name, { metadata });
+  expect([job?.source.submittedBy, job?.spec.jobDir]).toEqual([null, 'gs://jobs/again']);
 });

@@ -1,12 +1,19 @@
-import { type GrpcMethod, startGrpcServer } from './grpc-server.ts';
-import { decodeValue, encodeValue, isValueMap, UNKNOWN, type Value } from './message-pack.ts';
-import { bytesField, bytesOf, integerField, mapField, readFields } from './protobuf.ts';
+import { fileURLToPath } from 'node:url';
+import {
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
 import type { AttributeSchema, BlockSchema, ProviderSchema } from './provider-schema.ts';
+import { decodeValue, encodeValue, isValueMap, UNKNOWN, type Value } from './terraform-value.ts';
 
 /** `reattach` is the value of `TF_REATTACH_PROVIDERS`: Terraform then uses this provider as hashicorp/google. */
 export type RunningProvider = { readonly reattach: string; close(): Promise<void> };
 
-const NESTING_MODES = { single: 1, list: 2, set: 3, map: 4 } as const;
+const PROTOCOL = new URL('../../fixtures/terraform/tfplugin5.proto', import.meta.url);
 
 /** Attributes that identify a resource among others of its type, in order of preference. */
 const NAMES = ['name', 'account_id', 'role_id', 'repository_id', 'display_name', 'service', 'bucket', 'project_id'];
@@ -25,64 +32,76 @@ const KNOWN_VALUES: Readonly<Record<string, (name: string) => Value>> = {
  * resources.
  */
 export async function startGoogleProvider(schema: ProviderSchema): Promise<RunningProvider> {
-  const server = await startGrpcServer(
-    Object.fromEntries(
-      Object.entries(methodsOf(schema)).map(([name, method]) => [`/tfplugin5.Provider/${name}`, method]),
-    ),
-  );
-  const address = { Network: 'tcp', String: `127.0.0.1:${server.port}` };
+  const server = new Server();
+  server.addService(providerService(), mapValues(methodsOf(schema), unary));
+  const port = await new Promise<number>((resolve, reject) => {
+    const onBound = (error: Error | null, bound: number) => (error === null ? resolve(bound) : reject(error));
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), onBound);
+  });
+  const address = { Network: 'tcp', String: `127.0.0.1:${port}` };
   const provider = { Protocol: 'grpc', ProtocolVersion: 5, Pid: process.pid, Test: true, Addr: address };
   return {
     reattach: JSON.stringify({ 'registry.terraform.io/hashicorp/google': provider }),
-    close: () => server.close(),
+    close: async () => server.forceShutdown(),
   };
 }
 
-function methodsOf(schema: ProviderSchema): Readonly<Record<string, GrpcMethod>> {
-  const empty = Buffer.alloc(0);
+/** The service of the protocol, without the methods that this provider does not have. */
+function providerService(): ServiceDefinition {
+  const { 'tfplugin5.Provider': service } = loadSync(fileURLToPath(PROTOCOL), { longs: Number });
+  return service as ServiceDefinition;
+}
+
+type DynamicValue = { readonly msgpack: Uint8Array };
+
+/** Of every method; each has those of its message. */
+type Request = {
+  readonly typeName: string;
+  readonly config: DynamicValue;
+  readonly currentState: DynamicValue;
+  readonly proposedNewState: DynamicValue;
+  readonly plannedState: DynamicValue;
+  readonly rawState: { readonly json: Uint8Array };
+};
+
+type Method = (request: Request) => object;
+
+function unary(method: Method) {
+  return ({ request }: ServerUnaryCall<Request, object>, respond: sendUnaryData<object>) =>
+    respond(null, method(request));
+}
+
+function methodsOf({ provider, resources, dataSources }: ProviderSchema): Readonly<Record<string, Method>> {
   return {
-    GetSchema: () =>
-      Buffer.concat([
-        bytesField(1, encodeSchema(schema.provider)),
-        mapField(2, mapValues(schema.resources, encodeSchema)),
-        mapField(3, mapValues(schema.dataSources, encodeSchema)),
-      ]),
-    PrepareProviderConfig: (request) => bytesField(1, bytesOf(readFields(request), 1)),
-    Configure: () => empty,
-    Stop: () => empty,
-    ValidateResourceTypeConfig: () => empty,
-    ValidateDataSourceConfig: () => empty,
-    UpgradeResourceState: (request) => bytesField(1, upgradeState(request)),
-    ReadResource: (request) => bytesField(1, bytesOf(readFields(request), 2)),
-    PlanResourceChange: (request) =>
-      planOrApply(request, 5, (type, state) => markComputed(schema.resources[type] ?? {}, state)),
-    ApplyResourceChange: (request) =>
-      planOrApply(request, 4, (type, state) => resolveUnknown(schema.resources[type] ?? {}, state, type)),
-    ReadDataSource: (request) => {
-      const fields = readFields(request);
-      const type = bytesOf(fields, 1).toString();
-      const block = schema.dataSources[type] ?? {};
-      const config = decodeDynamic(bytesOf(fields, 2));
-      return bytesField(1, encodeDynamic(resolveUnknown(block, markComputed(block, config), type)));
+    GetSchema: () => ({
+      provider: schemaOf(provider),
+      resourceSchemas: mapValues(resources, schemaOf),
+      dataSourceSchemas: mapValues(dataSources, schemaOf),
+    }),
+    PrepareProviderConfig: ({ config }) => ({ preparedConfig: config }),
+    Configure: () => ({}),
+    Stop: () => ({}),
+    ValidateResourceTypeConfig: () => ({}),
+    ValidateDataSourceConfig: () => ({}),
+    // Terraform stores state as JSON and passes it unchanged.
+    UpgradeResourceState: ({ rawState }) => ({
+      upgradedState: toDynamic(JSON.parse(Buffer.from(rawState.json).toString()) as Value),
+    }),
+    ReadResource: ({ currentState }) => ({ newState: currentState }),
+    // The flag allows the result to differ from the request, which providers of the legacy SDK, such as Google's, need.
+    PlanResourceChange: ({ typeName, proposedNewState }) => ({
+      plannedState: toDynamic(markComputed(resources[typeName] ?? {}, fromDynamic(proposedNewState))),
+      legacyTypeSystem: true,
+    }),
+    ApplyResourceChange: ({ typeName, plannedState }) => ({
+      newState: toDynamic(resolveUnknown(resources[typeName] ?? {}, fromDynamic(plannedState), typeName)),
+      legacyTypeSystem: true,
+    }),
+    ReadDataSource: ({ typeName, config }) => {
+      const block = dataSources[typeName] ?? {};
+      return { state: toDynamic(resolveUnknown(block, markComputed(block, fromDynamic(config)), typeName)) };
     },
   };
-}
-
-/** Terraform stores state as JSON and passes it unchanged. */
-function upgradeState(request: Buffer): Buffer {
-  const state = JSON.parse(bytesOf(readFields(bytesOf(readFields(request), 3)), 1).toString()) as Value;
-  return encodeDynamic(state);
-}
-
-/**
- * Field 3 of the request is the proposed or planned state, null for a deleted resource; field 1 of the response is the
- * resulting state. `legacyField` is the number of the response field that allows the result to differ from the request,
- * which providers of the legacy SDK, such as Google's, need.
- */
-function planOrApply(request: Buffer, legacyField: number, change: (type: string, state: Value) => Value): Buffer {
-  const fields = readFields(request);
-  const state = change(bytesOf(fields, 1).toString(), decodeDynamic(bytesOf(fields, 3)));
-  return Buffer.concat([bytesField(1, encodeDynamic(state)), integerField(legacyField, true)]);
 }
 
 /** Marks computed attributes that are not configured as unknown. */
@@ -142,44 +161,33 @@ function mapAttributes(block: BlockSchema, value: Value, { path, onAttribute }: 
   return Object.fromEntries([...attributes, ...blocks]);
 }
 
-function encodeSchema(block: BlockSchema): Buffer {
-  return bytesField(2, encodeBlock(block));
+function schemaOf(block: BlockSchema): object {
+  return { block: blockOf(block) };
 }
 
-function encodeBlock(block: BlockSchema): Buffer {
-  const attributes = Object.entries(block.attributes ?? {}).map(([name, { type, required, optional, computed }]) =>
-    bytesField(
-      2,
-      Buffer.concat([
-        bytesField(1, name),
-        bytesField(2, JSON.stringify(type)),
-        integerField(4, required ?? false),
-        integerField(5, optional ?? false),
-        integerField(6, computed ?? false),
-      ]),
-    ),
-  );
-  const blocks = Object.entries(block.block_types ?? {}).map(([name, nested]) =>
-    bytesField(
-      3,
-      Buffer.concat([
-        bytesField(1, name),
-        bytesField(2, encodeBlock(nested.block)),
-        integerField(3, NESTING_MODES[nested.nesting_mode]),
-        integerField(4, nested.min_items ?? 0),
-        integerField(5, nested.max_items ?? 0),
-      ]),
-    ),
-  );
-  return Buffer.concat([...attributes, ...blocks]);
+function blockOf({ attributes = {}, block_types = {} }: BlockSchema): object {
+  return {
+    attributes: Object.entries(attributes).map(([name, { type, ...flags }]) => ({
+      name,
+      type: Buffer.from(JSON.stringify(type)),
+      ...flags,
+    })),
+    blockTypes: Object.entries(block_types).map(([typeName, nested]) => ({
+      typeName,
+      block: blockOf(nested.block),
+      nesting: nested.nesting_mode.toUpperCase(),
+      minItems: nested.min_items ?? 0,
+      maxItems: nested.max_items ?? 0,
+    })),
+  };
 }
 
-function encodeDynamic(value: Value): Buffer {
-  return bytesField(1, encodeValue(value));
+function toDynamic(value: Value): DynamicValue {
+  return { msgpack: encodeValue(value) };
 }
 
-function decodeDynamic(message: Buffer): Value {
-  return decodeValue(bytesOf(readFields(message), 1));
+function fromDynamic({ msgpack }: DynamicValue): Value {
+  return decodeValue(msgpack);
 }
 
 function mapValues<T, R>(values: Readonly<Record<string, T>>, change: (value: T) => R): Readonly<Record<string, R>> {

@@ -176,7 +176,7 @@ export const COMMANDS = [
   },
   {
     name: 'tensorboard',
-    summary: 'Follow jobs with TensorBoard, or copy their event files',
+    summary: 'Print the command that shows a job in your own TensorBoard',
     load: async () => (await import('#cli/commands/tensorboard.ts')).tensorboard,
   },
   {

@@ -13,8 +13,6 @@ export type StoredObject = ObjectName & {
   readonly sizeBytes: number;
   readonly updateTime: string;
   readonly generation: string;
-  /** Set by who wrote the object; the agents name the attempt. */
-  readonly metadata: Readonly<Record<string, unknown>>;
 };
 
 /** `includeVersions`: also noncurrent versions (replaced or deleted objects that the bucket still keeps). */
@@ -30,8 +28,7 @@ export type ObjectClient = {
   ): Promise<{ readonly objects: readonly StoredObject[]; readonly folders: readonly string[] }>;
   /** Lists what a URI matches: the object itself, matches of a pattern, and with `isRecursive` everything below. */
   find(target: ObjectName, options: Versions & { readonly isRecursive: boolean }): Promise<readonly StoredObject[]>;
-  /** From a byte on, of one generation; by default the whole live object. */
-  open(object: ObjectName, from?: { readonly startByte: number; readonly generation: string }): Readable;
+  open(object: ObjectName): Readable;
   /** Returns the object as text; undefined if it does not exist. */
   readText(object: ObjectName): Promise<string | undefined>;
   /** With `isNew`, returns `exists` without writing if the object already exists. */
@@ -71,13 +68,7 @@ export function createObjectClient({
       );
       return files.map(describeFile).filter((object) => matchesName(object.name, name, isRecursive));
     },
-    open: (object, from) =>
-      from === undefined
-        ? fileOf(object).createReadStream()
-        : storage
-            .bucket(object.bucket)
-            .file(object.name, { generation: from.generation })
-            .createReadStream({ start: from.startByte }),
+    open: (object) => fileOf(object).createReadStream(),
     async readText(object) {
       try {
         const [bytes] = await fileOf(object).download();
@@ -129,7 +120,6 @@ function describeFile({ name, bucket, metadata }: File): StoredObject {
     sizeBytes: Number(metadata.size),
     updateTime: String(metadata.updated),
     generation: String(metadata.generation),
-    metadata: metadata.metadata ?? {},
   };
 }
 

@@ -8,6 +8,7 @@ import { findCloud } from '#cli/client/find-cloud.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
+import { quoteForShell } from '#cli/core/quote-for-shell.ts';
 
 /** Beside the agent on a VM of Google Cloud. */
 const AGENT = '/var/lib/dropforge/agent.pyz';
@@ -59,15 +60,10 @@ type Machine = { readonly vmName: string; readonly zone: string; readonly projec
 
 /** The command line of gcloud that enters a VM through Identity-Aware Proxy, as root, whose program it is. */
 export function entryByGcloud({ vmName, zone, projectId }: Machine, command: readonly string[]): Entry {
-  const remote = ['sudo', 'python3', AGENT, 'enter', ...command].map(quote).join(' ');
+  const remote = ['sudo', 'python3', AGENT, 'enter', ...command].map(quoteForShell).join(' ');
   const tty = process.stdin.isTTY && process.stdout.isTTY ? ['--', '-t'] : [];
   const where = [vmName, `--zone=${zone}`, `--project=${projectId}`, '--tunnel-through-iap', '--quiet'];
   return { file: 'gcloud', args: ['compute', 'ssh', ...where, `--command=${remote}`, ...tty] };
-}
-
-/** A word for the shell of the VM. */
-function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** Runs the program with this terminal or these pipes. Returns its exit code, or 128 and the number of its signal. */

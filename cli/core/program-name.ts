@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { quoteForShell } from '#cli/core/quote-for-shell.ts';
 
 /** The checkout that contains this program, with a trailing slash. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -24,11 +25,6 @@ export function setCloudFlagsOfHints(flags: Readonly<Record<'data-dir' | 'deploy
   cloudFlags = Object.entries(flags)
     .map(([name, value]) => (value === undefined ? '' : ` --${name} ${quoteForShell(value)}`))
     .join('');
-}
-
-/** Quotes a word for POSIX shells, if it needs it. */
-function quoteForShell(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Called once by the composition root. The source is evaluated only when a hint is printed. */

@@ -6,6 +6,8 @@ const REMOVED_NAMES: Readonly<Record<string, string>> = {
   profile: 'Use `dropforge exec JOB -- py-spy record …` (docs/shell.md).',
   'up --config access': 'Run one embedded cloud for each group: callers of one share all jobs.',
   images: 'Use `docker build` or `gcloud builds submit` (docs/containers.md has an example).',
+  'tensorboard --dir': 'Use `dropforge cp -r JOB_DIR FOLDER`.',
+  'tensorboard --port': 'Append it to the command that is printed, as a flag of TensorBoard.',
   '/api/2.0/mlflow': 'Copy the job directory and start `mlflow ui` on it (docs/trackers.md).',
 };
 

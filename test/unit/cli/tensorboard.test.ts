@@ -1,103 +1,59 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { EventFiles } from '../../../cli/client/event-files.ts';
-import { createObjectClient } from '../../../cli/client/object-client.ts';
-import { runCli, startTestCloud, type TestCloud, trialOf, tuningOf, viewOf } from '../../support/cli/test-cloud.ts';
+import { writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { JobView } from '../../../shared/protocol/report.ts';
+import { replicaOf, runCli, startTestCloud, type TestCloud, tuningOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
-let folder: string;
 beforeEach(async () => {
   cloud = await startTestCloud();
-  folder = join(cloud.dataDir, 'events');
-  cloud.jobs.set('digits', [viewOf('digits', { jobDir: 'gs://jobs/digits', state: 'SUCCEEDED' })]);
 });
-afterEach(() => cloud.close());
+afterEach(() => {
+  vi.unstubAllEnvs();
+  return cloud.close();
+});
 
-const cli = (...argv: string[]) => runCli(argv, { dataDir: cloud.dataDir, cwd: cloud.dataDir });
-
-async function put(name: string, content: string, attempt = 1): Promise<void> {
-  const metadata = { 'dropforge-attempt': String(attempt) };
-  await cloud.store.write({ bucket: 'jobs', name }, Buffer.from(content), { metadata });
+function tensorboard(overrides: Partial<JobView>, ...flags: string[]) {
+  cloud.jobs.set('digits', [viewOf('digits', overrides)]);
+  return runCli(['tensorboard', 'digits', ...flags], { dataDir: cloud.dataDir, cwd: cloud.dataDir });
 }
 
-const clientOf = () => createObjectClient({ storage: cloud.endpoints.storage, projectId: cloud.endpoints.projectId });
+const COPY = 'npx dropforge cp -r gs://jobs/digits . && tensorboard --logdir digits';
 
-describe('dropforge tensorboard --dir', () => {
-  it('copies the event files of a job, and nothing else', async () => {
-    await put('digits/logs/train/events.out.tfevents.1.vm', 'one');
-    await put('digits/model.bin', 'weights');
-    await put('digits2/events.out.tfevents.1.vm', 'of another job');
-    const { code, stdout } = await cli('tensorboard', 'digits', '--dir', 'events');
-    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('1 event files') });
-    expect((await readdir(folder, { recursive: true })).filter((name) => name.includes('tfevents'))).toEqual([
-      'digits/logs/train/events.out.tfevents.1.vm',
-    ]);
+describe('dropforge tensorboard', () => {
+  it.each([{ state: 'SUCCEEDED' }, { state: 'RUNNING', tuning: tuningOf({}) }])(
+    'prints how to read a copy of the job directory: %j',
+    async (overrides) => {
+      expect(await tensorboard(overrides)).toMatchObject({ code: 0, stdout: `${COPY}\n` });
+    },
+  );
+
+  it('prints one command for the shell, whatever the name of the job directory', async () => {
+    expect((await tensorboard({ jobDir: "gs://jobs/it's 1" })).stdout).toBe(
+      `npx dropforge cp -r 'gs://jobs/it'\\''s 1' . && tensorboard --logdir 'it'\\''s 1'\n`,
+    );
   });
 
-  it('has a run for each attempt', async () => {
-    await put('digits/logs/events.out.tfevents.1.vm', 'first');
-    await put('digits/logs/events.out.tfevents.2.vm', 'second', 2);
-    await cli('tensorboard', 'digits', '--dir', 'events');
-    expect((await readdir(folder)).sort()).toEqual(['digits', 'digits.attempt-2']);
+  it.each([
+    { what: 'none', replicas: [] },
+    { what: 'that of an earlier attempt', replicas: [replicaOf()] },
+    { what: 'a worker', replicas: [replicaOf({ replica: 'worker-0', attempt: 2 })] },
+  ])('says that the VM of the master has not started: $what', async ({ replicas }) => {
+    const { code, stderr } = await tensorboard({ state: 'QUEUED', attempt: 2, replicas });
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('the job is QUEUED') });
   });
 
-  it('has a run for each trial of a tuning', async () => {
-    cloud.jobs.set('search', [
-      viewOf('search', { jobDir: 'gs://jobs/search', state: 'SUCCEEDED', tuning: tuningOf({}) }),
-    ]);
-    cloud.trials.push(trialOf('1'), trialOf('2'), trialOf('3'));
-    await put('search/1/events.out.tfevents.1.vm', 'first');
-    await put('search/3/events.out.tfevents.1.vm', 'third');
-    await cli('tensorboard', 'search', '--dir', 'events');
-    expect((await readdir(join(folder, 'search'))).sort()).toEqual(['trial-1', 'trial-3']);
-  });
-
-  it('exits with 1 if there are none', async () => {
-    expect((await cli('tensorboard', 'digits', '--dir', 'events')).code).toBe(1);
-  });
-
-  it('rejects a port that is not one', async () => {
-    expect(await cli('tensorboard', 'digits', '--port', 'x')).toMatchObject({ code: 2 });
-  });
-});
-
-describe('event files', () => {
-  const name = 'digits/events.out.tfevents.1.vm';
-  const job = { jobId: 'digits', jobDir: 'gs://jobs/digits' };
-
-  it('are copied from where the last copy ended', async () => {
-    const files = new EventFiles(clientOf(), folder);
-    await put(name, 'first');
-    expect(await files.sync([job])).toBe(5);
-    expect(await files.sync([job])).toBe(0);
-    await put(name, 'first and second');
-    expect(await files.sync([job])).toBe(11);
-    expect(await readFile(join(folder, name), 'utf8')).toBe('first and second');
-  });
-
-  it('are completed by a later run of the command, and replaced if they became shorter', async () => {
-    await put(name, 'first and second');
-    await new EventFiles(clientOf(), folder).sync([job]);
-    await writeFile(join(folder, name), 'first');
-    expect(await new EventFiles(clientOf(), folder).sync([job])).toBe(11);
-    await put(name, 'new');
-    await new EventFiles(clientOf(), folder).sync([job]);
-    expect(await readFile(join(folder, name), 'utf8')).toBe('new');
-  });
-
-  it('are bounded in number and size, with an error that names the limit', async () => {
-    await put(name, 'first');
-    await put('digits/2/events.out.tfevents.1.vm', 'second');
-    const few = new EventFiles(clientOf(), folder, { countMax: 1, bytesMax: 100 });
-    await expect(few.sync([job])).rejects.toThrow('more than 1 event files');
-    const small = new EventFiles(clientOf(), folder, { countMax: 10, bytesMax: 8 });
-    await expect(small.sync([job])).rejects.toThrow('more than 8 bytes of event files');
-  });
-
-  it('are never written outside of the folder', async () => {
-    await put('digits/../../events.out.tfevents.1.vm', 'hostile');
-    await put('digits/a\\b/events.out.tfevents.1.vm', 'hostile');
-    expect(await new EventFiles(clientOf(), folder).sync([job])).toBe(0);
+  it('prints the job directory of a job on Google Cloud, which TensorBoard reads itself', async () => {
+    const { api, storage } = cloud.endpoints;
+    const deployment = join(cloud.dataDir, 'deployment.json');
+    const buckets = { uploadBucket: 'uploads', jobsBucket: 'jobs' };
+    await writeFile(deployment, JSON.stringify({ projectId: 'my-project', api, storage, ...buckets }));
+    await writeFile(join(cloud.dataDir, 'gcloud'), '#!/bin/sh\necho token\n', { mode: 0o755 });
+    vi.stubEnv('PATH', `${cloud.dataDir}${delimiter}${process.env.PATH}`);
+    vi.stubEnv('CLOUDSDK_CONFIG', join(cloud.dataDir, 'none'));
+    vi.stubEnv('METADATA_SERVER_DETECTION', 'none');
+    const running: Partial<JobView> = { state: 'RUNNING', replicas: [replicaOf()] };
+    const { json } = await tensorboard(running, '--deployment', deployment, '--format=json');
+    expect(json()).toEqual([{ jobId: 'digits', command: 'tensorboard --logdir gs://jobs/digits' }]);
   });
 });

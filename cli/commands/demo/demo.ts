@@ -42,7 +42,6 @@ export const demo: Command = {
       const work = invocation.isSet('tuning') ? tuneExample : trainExample;
       exitCode = await work(invocation, { progress, dataDir, endpoints: cloud.endpoints });
     } finally {
-      progress.close();
       await cloud.stop();
       if (exitCode !== 0 && !io.interrupted.aborted) {
         const lines = [...problems.slice(-PROBLEMS_SHOWN_MAX), `For the complete log of the cloud, see ${log.path}.`];

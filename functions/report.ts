@@ -11,7 +11,7 @@ import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-jo
 export function createReport(ports: PortsFor<ReportPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = decodeMessage(event, jobUpdatesMessageSchema, ports.logger);
-    if (message?.type === 'JOB_UPDATE' || message?.type === 'ANNOUNCE') {
+    if (message?.type === 'JOB_UPDATE') {
       await reportJob(ports, message.jobId, ports.clock.now());
     }
   };

@@ -134,19 +134,9 @@ async function readYaml(path: string): Promise<unknown> {
   }
 }
 
-/** Keys of version 0.1 and their current names. */
-const RENAMED_KEYS: Readonly<Record<string, string>> = { deadManSeconds: 'controlPlaneTimeoutSeconds' };
-
-function renameLegacyKeys(given: unknown): unknown {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    return given;
-  }
-  return Object.fromEntries(Object.entries(given).map(([key, value]) => [RENAMED_KEYS[key] ?? key, value]));
-}
-
 /** Parses a configuration; throws an error that names its source and the invalid fields. */
 export function parseEmbeddedConfig(given: unknown, source: string): EmbeddedConfig {
-  const parsed = embeddedConfigSchema.safeParse(renameLegacyKeys(given));
+  const parsed = embeddedConfigSchema.safeParse(given);
   if (!parsed.success) {
     const unknown = parsed.error.issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys : []));
     const hints = unknown.flatMap((key) => findReplacement(`up --config ${key}`) ?? []);

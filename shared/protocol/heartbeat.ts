@@ -2,7 +2,16 @@ import { z } from 'zod';
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import { HEALTH_CODES, HEALTH_EVIDENCE_LINES_MAX } from '#shared/domain/health.ts';
 import { NON_FINITE_VALUES, REPLICA_PHASES } from '#shared/domain/replica.ts';
-import { SUPPORTED_PROTOCOLS } from '#shared/protocol/vm-config.ts';
+
+/**
+ * The version of heartbeats. A VM keeps the agent that it was created with, so heartbeats of the version before still
+ * arrive after an update of the deployment. The version is incremented when a field is renamed, removed or becomes
+ * required.
+ */
+export const PROTOCOL_VERSION = 2;
+
+/** The versions that the heartbeat function accepts: the current one and the one before. */
+const SUPPORTED_PROTOCOLS = [PROTOCOL_VERSION - 1, PROTOCOL_VERSION] as const;
 
 const fraction = z.number().min(0).max(1);
 const bytes = z.int().min(0);

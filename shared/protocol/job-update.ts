@@ -58,12 +58,9 @@ const snapshotSchema = z
   })
   .describe('The job when the message was published.');
 
-/**
- * A job update, on the topic `job-updates`: the state that users see changed. `ANNOUNCE` is the type that versions before
- * 0.2 gave it; such messages have no snapshot.
- */
+/** A job update, on the topic `job-updates`: the state that users see changed. */
 export const jobUpdateSchema = z.object({
-  type: z.enum(['JOB_UPDATE', 'ANNOUNCE']).describe('JOB_UPDATE.'),
+  type: z.literal('JOB_UPDATE').describe('JOB_UPDATE.'),
   schemaVersion: z.int().default(0).describe('1. A higher version has other meanings.'),
   jobId: jobId.describe('The job id; a tuning has one, too.'),
   state: z.string().describe('QUEUED, PREPARING, RUNNING, SUCCEEDED, FAILED, CANCELLING or CANCELLED.'),

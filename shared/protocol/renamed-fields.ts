@@ -1,32 +1,25 @@
 /**
- * Fields whose names in stored records and in messages differ from those in the code: the records and messages keep the
- * names of version 0.1, so that functions of both versions can run during a rollout, and an older version can read
- * everything after a rollback.
+ * The fields that were renamed since the version before, by their names there: its stored records and its messages are
+ * still read. Both are written with the current names. A version begins with the names that it renames, or with none.
  */
-const STORED_NAMES: Readonly<Record<string, string>> = {
-  placementRound: 'placementTry',
-  exhaustedZones: 'refusedZones',
-  createFailures: 'refusals',
-  deliveryFailuresInRow: 'givenUpInRow',
-  suspectSince: 'missedAt',
+const FORMER_NAMES: Readonly<Record<string, string>> = {
+  placementTry: 'placementRound',
+  refusedZones: 'exhaustedZones',
+  refusals: 'createFailures',
+  givenUpInRow: 'deliveryFailuresInRow',
+  missedAt: 'suspectSince',
 };
 
-const CURRENT_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(STORED_NAMES).map(([current, stored]) => [stored, current]),
-);
-
-/** The value with the code's names of its own fields; nested values and values that are not objects are unchanged. */
+/** The value with the current names of its own fields; nested values and values that are not objects are unchanged. */
 export function withCurrentNames(value: unknown): unknown {
-  return isObject(value) ? renamed(value, CURRENT_NAMES) : value;
+  return renameFields(value, FORMER_NAMES);
 }
 
-/** The object with the stored names of its own fields; nested values are unchanged. */
-export function withStoredNames(value: object): Record<string, unknown> {
-  return renamed(value, STORED_NAMES);
-}
-
-function renamed(value: object, names: Readonly<Record<string, string>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [names[name] ?? name, field]));
+/** The same for any list of names. */
+export function renameFields(value: unknown, names: Readonly<Record<string, string>>): unknown {
+  return isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, field]) => [names[name] ?? name, field]))
+    : value;
 }
 
 function isObject(value: unknown): value is object {

@@ -11,13 +11,13 @@ import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { storedHealthPolicySchema } from '#shared/protocol/health-policy.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
-import { withCurrentNames, withStoredNames } from '#shared/protocol/renamed-fields.ts';
+import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 import { storedProgramSchema } from '#shared/protocol/stored-program.ts';
 
 /**
  * The stored form of the records that both job stores keep as JSON: jobs, replicas and outbox entries. Only this module
- * knows it: fields that an older version did not write get defaults, and renamed fields keep their stored names.
- * Unknown keys are dropped.
+ * knows it: fields that an older version did not write get defaults, and fields that were renamed since the version
+ * before are read by either name. Unknown keys are dropped.
  */
 
 const timestamp = z.int();
@@ -320,17 +320,17 @@ export function parseEach<Stored, Item>(
   return readable;
 }
 
-/** A job update is stored under its type of version 0.1. */
+/** The version before stored a job update as ANNOUNCE. */
 const storedEffectSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('PROVISION'), jobId: z.string(), attempt: z.int(), placementRound: z.int() }),
   z.object({ type: z.literal('TEARDOWN'), jobId: z.string() }),
   z.object({ type: z.literal('REPORT_TRIAL'), jobId: z.string(), tuningId: z.string(), ordinal: z.int() }),
-  z.object({ type: z.literal('ANNOUNCE'), jobId: z.string(), state: z.string(), attempt: z.int() }),
+  z.object({ type: z.enum(['JOB_UPDATE', 'ANNOUNCE']), jobId: z.string(), state: z.string(), attempt: z.int() }),
 ]);
 
 /** The stored form of a job. */
 export function formatStoredJob(job: Job): string {
-  return JSON.stringify({ ...withStoredNames(job), counts: withStoredNames(job.counts) });
+  return JSON.stringify(job);
 }
 
 /** Parses a stored job; throws an error that names the job and the field if no version could have written it. */
@@ -340,7 +340,7 @@ export function parseStoredJob(json: string): Job {
 
 /** The stored form of a replica record. */
 export function formatStoredReplica(replica: Replica): string {
-  return JSON.stringify(withStoredNames(replica));
+  return JSON.stringify(replica);
 }
 
 /** Parses a stored replica record; throws like `parseStoredJob`. */
@@ -351,14 +351,13 @@ export function parseStoredReplica(json: string): Replica {
 
 /** The stored form of the effect of an outbox entry. */
 export function formatStoredEffect(effect: Effect): string {
-  const type = effect.type === 'JOB_UPDATE' ? 'ANNOUNCE' : effect.type;
-  return JSON.stringify({ ...withStoredNames(effect), type });
+  return JSON.stringify(effect);
 }
 
 /** Parses the effect of a stored outbox entry; throws like `parseStoredJob`. */
 export function parseStoredEffect(json: string): Effect {
   const effect = parseStored(storedEffectSchema, json, 'outbox entry');
-  return effect.type === 'ANNOUNCE' ? { ...effect, type: 'JOB_UPDATE' } : effect;
+  return 'state' in effect ? { ...effect, type: 'JOB_UPDATE' } : effect;
 }
 
 /** Parses the JSON of a record; throws an error that names the record and the field if it is not valid. */

@@ -3,16 +3,6 @@ import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { vmHealthSchema } from '#shared/protocol/health-policy.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 
-/**
- * The version of the VM configuration and of heartbeats. A VM keeps the agent and the configuration that it was created
- * with, so heartbeats of the previous version still arrive after an update of the deployment. The version is
- * incremented when a field is renamed, removed or becomes required. Version 2 renamed the limit `deadManSeconds`.
- */
-export const PROTOCOL_VERSION = 2;
-
-/** The versions that the heartbeat function and the agent accept: the current and the previous one. */
-export const SUPPORTED_PROTOCOLS = [PROTOCOL_VERSION - 1, PROTOCOL_VERSION] as const;
-
 /** The metadata attributes of Dropforge's VMs, in addition to `startup-script` and `shutdown-script`. */
 export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-agent' } as const;
 
@@ -22,10 +12,10 @@ const gsUri = z.string().refine((uri) => parseGsUri(uri).bucket !== '');
 
 /**
  * The agent's configuration: the JSON value of the metadata attribute `dropforge-config`. Every process on the VM can
- * read it, so it contains no secrets. Units are in the names.
+ * read it, so it contains no secrets. Units are in the names. It is written together with the agent, which reads
+ * exactly these fields: none is optional.
  */
 export const vmConfigSchema = z.object({
-  protocol: z.literal(PROTOCOL_VERSION),
   projectId: z.string().min(1),
   jobId: z.string().min(1),
   attempt: z.int().min(1),
@@ -47,7 +37,7 @@ export const vmConfigSchema = z.object({
     module: z.string(),
     /** Empty if the program is a container, whose command line has them. */
     args: z.array(z.string()),
-    /** The container that the VM runs instead of the module; absent for a Python program. */
+    /** The container that the VM runs instead of the module; null for a Python program. */
     container: z
       .object({
         /** `host/repository@sha256:…` */
@@ -66,14 +56,14 @@ export const vmConfigSchema = z.object({
          */
         credentials: z.object({ kind: z.enum(REGISTRY_CREDENTIALS), secret: z.string() }),
       })
-      .optional(),
+      .nullable(),
     /** Whether `--job-dir` is appended to the arguments if they do not contain it. */
     passesJobDir: z.boolean(),
     /** The user's variables. Values may refer to earlier ones, to secrets and to service variables as `$(NAME)`. */
     environment: z.record(z.string(), z.string()),
     /** By environment variable, the resource name of the secret version whose payload the agent sets it to. */
     secrets: z.record(z.string(), z.string().regex(/^projects\/[^/]+\/secrets\/[^/]+\/versions\/[^/]+$/)),
-    ...programOptionsSchema.shape,
+    ...programOptionsSchema.required().shape,
     packages: z.array(
       z.object({
         uri: gsUri,
@@ -120,12 +110,12 @@ export const vmConfigSchema = z.object({
     controlPlaneTimeoutSeconds: z.number().positive(),
     /** How long the upload of outputs is retried after the program has exited by itself. */
     uploadSeconds: z.number().positive(),
-    /** How long the VM stays after its program has failed, if the control plane says so; absent for not at all. */
-    keepOnFailureSeconds: z.number().positive().optional(),
+    /** How long the VM stays after its program has failed, if the control plane says so; 0 for not at all. */
+    keepOnFailureSeconds: z.number().min(0),
     /** Usage of the work disk, including outputs, at which the program is stopped. */
     diskBytesMax: z.int().positive(),
     /** What raises `diskBytesMax`: the job file's size of the boot disk, or the configuration of the embedded cloud. */
-    diskSetting: z.enum(['bootDiskSizeGb', 'diskBytesMax']).optional(),
+    diskSetting: z.enum(['bootDiskSizeGb', 'diskBytesMax']),
     /** Output of a stream that is logged. Further output is counted, and is in the complete log in the job directory. */
     logBytesMax: z.int().positive(),
   }),
@@ -134,11 +124,11 @@ export const vmConfigSchema = z.object({
     syncSeconds: z.number().positive(),
     logSeconds: z.number().positive(),
   }),
-  /** Only for a trial of a tuning: its id, and the metrics whose history is reported. */
-  trial: z.object({ trialId: z.string().min(1), metricIds: z.array(z.string().min(1)).min(1).max(20) }).optional(),
-  /** What follows from findings about the training, as far as the job says it; absent if it says nothing. */
-  health: vmHealthSchema.optional(),
-  /** Where installed packages are kept for later starts; without it, they are installed at every start. */
+  /** For a trial of a tuning, its id, and the metrics whose history is reported; null for other jobs. */
+  trial: z.object({ trialId: z.string().min(1), metricIds: z.array(z.string().min(1)).min(1).max(20) }).nullable(),
+  /** What follows from findings about the training, as far as the job says it. */
+  health: vmHealthSchema,
+  /** Where installed packages are kept for later starts; null if they are installed at every start. */
   cachedEnvironments: z
     .object({
       uri: gsUri,
@@ -147,7 +137,7 @@ export const vmConfigSchema = z.object({
       /** Larger environments are not stored. */
       entryBytesMax: z.int().positive(),
     })
-    .optional(),
+    .nullable(),
 });
 
 export type VmConfig = z.infer<typeof vmConfigSchema>;

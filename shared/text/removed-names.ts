@@ -4,6 +4,7 @@
  */
 const REMOVED_NAMES: Readonly<Record<string, string>> = {
   profile: 'Use `dropforge exec JOB -- py-spy record …` (docs/shell.md).',
+  'up --config deadManSeconds': 'Write `controlPlaneTimeoutSeconds`.',
   'up --config access': 'Run one embedded cloud for each group: callers of one share all jobs.',
   images: 'Use `docker build` or `gcloud builds submit` (docs/containers.md has an example).',
   'tensorboard --dir': 'Use `dropforge cp -r JOB_DIR FOLDER`.',

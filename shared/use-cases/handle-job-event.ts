@@ -5,7 +5,6 @@ import { transition } from '#shared/domain/rules/transition.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
-import { withStoredNames } from '#shared/protocol/renamed-fields.ts';
 import { messageOfUpdate, type UpdateSettings } from '#shared/use-cases/reports/job-update.ts';
 
 export type OutboxPorts = UpdateSettings & {
@@ -64,7 +63,7 @@ export async function publishOutbox(ports: OutboxPorts, jobId: string): Promise<
       await ports.bus.publish('job-updates', message, attributes);
     } else {
       // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
-      await ports.bus.publish(TOPIC_OF[effect.type], withStoredNames(effect), { jobId });
+      await ports.bus.publish(TOPIC_OF[effect.type], effect, { jobId });
     }
     await ports.jobs.markPublished(jobId, entryId);
   }

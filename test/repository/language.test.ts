@@ -41,8 +41,8 @@ const STORED_NAMES: readonly (readonly [name: string, reason: string])[] = [
   ['owed_effects', 'table of the embedded cloud’s database'],
   ['owedEffects', 'collection of Firestore'],
   ['owedAt', 'field of that collection and of its indexes'],
-  ['deadManSeconds', 'limit in protocol 1 of the VM agent, and former setting of the embedded cloud'],
-  ['givenUpInRow', 'field of stored jobs'],
+  ['deadManSeconds', 'former setting of the embedded cloud, whose current name is the answer'],
+  ['givenUpInRow', 'field of stored jobs of the version before'],
 ];
 
 /** Where the words are quoted (this list), or where other people wrote the text. */

@@ -60,9 +60,6 @@ const SCHEMA = `
   ) strict;
 `;
 
-/** Migrates the topic's name before version 0.2: messages published by an older version are still delivered. */
-const RENAMED_TOPIC = "update messages set topic = 'job-updates' where topic = 'events'";
-
 /** Limit for a message with its attributes; Pub/Sub's is 10 MB. */
 const MESSAGE_BYTES_MAX = 1_048_576;
 
@@ -151,7 +148,6 @@ function countByTopic(waiting: readonly Record<string, unknown>[], dead: readonl
 
 function prepareStatements({ sql }: Database) {
   sql.exec(SCHEMA);
-  sql.exec(RENAMED_TOPIC);
   return {
     insert: sql.prepare('insert into messages (topic, body, deliver_at, attempts) values (?, ?, ?, 0)'),
     pull: sql.prepare(`

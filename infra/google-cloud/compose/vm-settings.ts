@@ -36,9 +36,9 @@ export async function readVmSettings(
     endpoints: {
       heartbeatUrl: settings.HEARTBEAT_URL,
       heartbeatAudience: settings.HEARTBEAT_AUDIENCE,
-      storageUrl: settings.STORAGE_EMULATOR_HOST ?? 'https://storage.googleapis.com',
-      loggingUrl: settings.LOGGING_ENDPOINT ?? 'https://logging.googleapis.com',
-      secretManagerUrl: settings.SECRET_MANAGER_ENDPOINT ?? 'https://secretmanager.googleapis.com',
+      storageUrl: withoutSlash(settings.STORAGE_EMULATOR_HOST ?? 'https://storage.googleapis.com'),
+      loggingUrl: withoutSlash(settings.LOGGING_ENDPOINT ?? 'https://logging.googleapis.com'),
+      secretManagerUrl: withoutSlash(settings.SECRET_MANAGER_ENDPOINT ?? 'https://secretmanager.googleapis.com'),
     },
     ...(settings.CACHE_BUCKET !== undefined && { cachedEnvironments: cachedEnvironmentsIn(settings.CACHE_BUCKET) }),
     cachedEnvironmentsOf(serviceAccount) {
@@ -68,4 +68,8 @@ export async function readVmSettings(
     // A placement names the runtime; the adapter resolves it to a boot source.
     machineImageOf: (runtimeVersion) => runtimeVersion,
   };
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, '');
 }

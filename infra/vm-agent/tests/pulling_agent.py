@@ -37,6 +37,7 @@ LIMITS = Limits(
     keep_on_failure_seconds=0,
     disk_bytes_max=1 << 40,
     log_bytes_max=1 << 30,
+    disk_setting='bootDiskSizeGb',
 )
 
 

@@ -40,6 +40,7 @@ LIMITS = Limits(
     upload_seconds=1800,
     disk_bytes_max=1000,
     log_bytes_max=1000,
+    disk_setting='bootDiskSizeGb',
     keep_on_failure_seconds=0.0,
 )
 END = ProgramEnd(return_code=0, notice=None, stderr=(), stdout=('last line',), was_out_of_memory=False)

@@ -2,7 +2,7 @@
 The golden files of shared/protocol are shared with the TypeScript tests, so that the two implementations cannot drift.
 
 The agent reads or produces every one of them, and uses every key in it: an unknown file, an unknown key and a missing
-key each fail a test.
+key each fail a test, and in the configuration they are errors.
 """
 
 import json
@@ -17,17 +17,7 @@ sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent))
 
 from golden_checks import GOLDEN, check_layouts, check_series_part, golden
-from vm_agent.control import config as config_module
-from vm_agent.control.config import (
-    OPTIONAL_FIELDS,
-    PROTOCOL_VERSION,
-    SUPPORTED_PROTOCOLS,
-    Config,
-    ConfigError,
-    parse_config,
-    read_config,
-    upgrade,
-)
+from vm_agent.control.config import Config, ConfigError, parse_config, read_config
 from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate_answer, heartbeat_body, keep_seconds_of
 from vm_agent.control.stop_signal import Interruption
 from vm_agent.metrics.measurements import Measurements
@@ -38,7 +28,6 @@ from vm_agent.program.gpu_meter import GpuUsage
 from vm_agent.program.usage import Usage
 from vm_agent.setup.environment import ProgramPaths, program_environment, tool_environment
 
-JOB_FILE_SCHEMA = HERE.parents[2] / 'shared' / 'job-file' / 'formats' / 'dropforge' / 'job.schema.json'
 # Objects with keys of the user's choice, which the agent passes on as a whole.
 OPEN_OBJECTS = ('program.environment', 'program.secrets', 'cluster', 'trainingInput', 'health')
 
@@ -48,18 +37,11 @@ def golden_config() -> Config:
 
 
 class KeyRecorder(dict):
-    """A JSON object that records which of its keys were read."""
+    """A JSON object that records which of its own keys were read."""
 
-    def __init__(self, body: Dict[str, Any], path: str = '') -> None:
-        super().__init__({key: self._wrap(value, f'{path}{key}') for key, value in body.items()})
-        self._path = path
+    def __init__(self, body: Dict[str, Any]) -> None:
+        super().__init__(body)
         self._read: set = set()
-
-    @staticmethod
-    def _wrap(value: Any, path: str) -> Any:
-        if isinstance(value, dict) and path not in OPEN_OBJECTS:
-            return KeyRecorder(value, f'{path}.')
-        return [KeyRecorder._wrap(item, f'{path}[]') for item in value] if isinstance(value, list) else value
 
     def get(self, key: str, default: Any = None) -> Any:
         self._read.add(key)
@@ -70,39 +52,23 @@ class KeyRecorder(dict):
         return super().__getitem__(key)
 
     def unread(self) -> List[str]:
-        """Returns the paths of the keys that were not read."""
-        own = [f'{self._path}{key}' for key in self if key not in self._read]
-        return own + [path for value in self.values() for path in _unread_in(value)]
+        return [key for key in self if key not in self._read]
 
 
-def _unread_in(value: Any) -> List[str]:
-    if isinstance(value, KeyRecorder):
-        return value.unread()
-    return [path for item in value for path in _unread_in(item)] if isinstance(value, list) else []
+def objects_of(value: Any, path: Tuple[Any, ...] = ()) -> Iterator[Tuple[Any, ...]]:
+    """Yields the path of every object in a configuration that has keys of its own."""
+    if '.'.join(map(str, path)) in OPEN_OBJECTS:
+        return
+    if isinstance(value, dict):
+        yield path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        yield from objects_of(entry, (*path, key))
 
 
-def without_each_key(body: Any, path: str = '') -> Iterator[Tuple[str, Any]]:
-    """Yields, for each required key of a JSON value, its name and a copy of the value without it."""
-    if isinstance(body, dict) and path not in OPEN_OBJECTS:
-        for key, value in body.items():
-            own_path = f'{path}.{key}' if path else key
-            if tuple(own_path.split('.')) not in config_module.OPTIONAL_FIELDS:
-                yield key, {name: one for name, one in body.items() if name != key}
-            for name, changed in without_each_key(value, own_path):
-                yield name, {**body, key: changed}
-    elif isinstance(body, list):
-        for position, item in enumerate(body):
-            for name, changed in without_each_key(item, f'{path}[]'):
-                yield name, [*body[:position], changed, *body[position + 1 :]]
-
-
-def without_optional_fields(body: Dict[str, Any]) -> Dict[str, Any]:
-    """Returns a configuration as an older control plane writes it, which does not know the newest options."""
-    for *parents, name in config_module.OPTIONAL_FIELDS:
-        holder = body
-        for parent in parents:
-            holder = holder[parent]
-        holder.pop(name, None)
+def object_at(body: Any, path: Tuple[Any, ...]) -> Dict[str, Any]:
+    for key in path:
+        body = body[key]
     return body
 
 
@@ -168,16 +134,18 @@ def unhealthy_heartbeat(config: Config) -> Dict[str, Any]:
 
 
 def check_config(test: unittest.TestCase, name: str) -> None:
-    body = {**upgrade(golden(name)), 'protocol': PROTOCOL_VERSION}
-    recorder = KeyRecorder(body)
-    read_config(recorder)
-    test.assertEqual(recorder.unread(), [], 'keys that the agent does not read')
-    test.assertEqual(read_config(golden(name)).protocol, golden(name)['protocol'])
-    for key, changed in without_each_key(body):
-        if key == 'container':  # absent for a Python program
-            continue
-        with test.subTest(f'{name} without {key}'), test.assertRaisesRegex(ConfigError, key):
-            read_config(changed)
+    """Without any one of its fields, and with an unknown one in any object, a configuration is an error that names it."""
+    read_config(golden(name))
+    for path in objects_of(golden(name)):
+        for key in object_at(golden(name), path):
+            body = golden(name)
+            del object_at(body, path)[key]
+            with test.subTest(f'{name} without {key}'), test.assertRaisesRegex(ConfigError, f'has no (.*\\.)?{key}: it'):
+                read_config(body)
+        body = golden(name)
+        object_at(body, path)['zone'] = ''
+        with test.subTest(f'{name} with {path}.zone'), test.assertRaisesRegex(ConfigError, r'unknown field (.*\.)?zone:'):
+            read_config(body)
 
 
 def check_answer(test: unittest.TestCase, name: str) -> None:
@@ -215,12 +183,9 @@ def check_exit_reasons(test: unittest.TestCase, name: str) -> None:
         ExitReport('GPU_LOST', 'The GPU is lost.')
 
 
-def check_produced(
-    produce: Callable[[Config], Dict[str, Any]], protocol: int = PROTOCOL_VERSION
-) -> Callable[[unittest.TestCase, str], None]:
+def check_produced(produce: Callable[[Config], Dict[str, Any]]) -> Callable[[unittest.TestCase, str], None]:
     def check(test: unittest.TestCase, name: str) -> None:
-        config = replace(golden_config(), protocol=protocol)
-        test.assertEqual(json.loads(json.dumps(produce(config))), golden(name))
+        test.assertEqual(json.loads(json.dumps(produce(golden_config()))), golden(name))
 
     return check
 
@@ -241,8 +206,6 @@ CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'service-variables.json': check_service_variables,
     'vm-config.json': check_config,
     'vm-config-container.json': check_config,
-    'protocol-1/heartbeat-running.json': check_produced(running_heartbeat, protocol=1),
-    'protocol-1/vm-config.json': check_config,
 }
 
 
@@ -253,19 +216,6 @@ class GoldenFilesTest(unittest.TestCase):
         for name, check in CHECKS.items():
             with self.subTest(name):
                 check(self, name)
-
-    def test_an_unknown_key_is_reported_at_any_depth(self) -> None:
-        body = golden('vm-config.json')
-        package = {**body['program']['packages'][0], 'sha256': ''}
-        changed = {
-            **body,
-            'zone': '',
-            'limits': {**body['limits'], 'gpuCountMax': 1},
-            'program': {**body['program'], 'packages': [package]},
-        }
-        recorder = KeyRecorder(changed)
-        read_config(recorder)
-        self.assertEqual(sorted(recorder.unread()), ['limits.gpuCountMax', 'program.packages[].sha256', 'zone'])
 
 
 class ConfigTest(unittest.TestCase):
@@ -301,85 +251,29 @@ class ConfigTest(unittest.TestCase):
         for command in ('CONTINUE', 'WAIT'):
             self.assertIsNone(evaluate_answer({**answer, 'command': command}))
 
-
-class OptionalFieldsTest(unittest.TestCase):
-    def test_have_the_defaults_of_the_job_file(self) -> None:
-        schema = json.loads((JOB_FILE_SCHEMA).read_text('utf-8'))
-        for path, default in OPTIONAL_FIELDS.items():
-            if path[0] == 'program':
-                self.assertEqual(schema['properties'][path[1]]['default'], default, path)
-
     def test_a_configuration_without_a_cache_installs_at_every_start(self) -> None:
         body = golden('vm-config.json')
         cache = read_config(body).environment_cache
         self.assertEqual((cache.bucket, cache.prefix), ('dropforge-local-cache', 'environments-1'))
         without = {**body, 'program': {**body['program'], 'environmentCache': False}}
         self.assertIsNone(read_config(without).environment_cache)
-        del body['cachedEnvironments']
-        self.assertIsNone(read_config(body).environment_cache)
+        self.assertIsNone(read_config({**body, 'cachedEnvironments': None}).environment_cache)
 
-
-class ProtocolVersionTest(unittest.TestCase):
-    def setUp(self) -> None:
-        for name in ('PROTOCOL_VERSION', 'SUPPORTED_PROTOCOLS', 'ADDED_FIELDS', 'OPTIONAL_FIELDS'):
-            self.addCleanup(setattr, config_module, name, getattr(config_module, name))
-
-    def test_supports_its_own_version_and_the_one_before(self) -> None:
-        self.assertEqual(SUPPORTED_PROTOCOLS, tuple(n for n in (PROTOCOL_VERSION - 1, PROTOCOL_VERSION) if n >= 1))
-        self.assertEqual(golden('vm-config.json')['protocol'], PROTOCOL_VERSION)
-
-    def test_rejects_any_other_version_with_the_versions_that_it_supports(self) -> None:
-        for version in (PROTOCOL_VERSION + 1, min(SUPPORTED_PROTOCOLS) - 1, None, '1', 1.0, True):
-            with self.assertRaisesRegex(ConfigError, f'protocol version {version}, .* supports .*{PROTOCOL_VERSION}'):
-                read_config({**golden('vm-config.json'), 'protocol': version})
-        with self.assertRaisesRegex(ConfigError, 'protocol version None'):
+    def test_a_configuration_that_was_not_written_with_the_agent_says_how_they_differ(self) -> None:
+        body = golden('vm-config.json')
+        del body['limits']['uploadSeconds'], body['trial']
+        body['protocol'] = 2
+        with self.assertRaisesRegex(
+            ConfigError, 'has no trial and has an unknown field protocol: it was not written with this agent. Deploy'
+        ):
+            read_config(body)
+        with self.assertRaisesRegex(ConfigError, 'must be an object, not'):
             read_config([])
 
-    def test_reads_the_golden_configuration_of_the_version_before(self) -> None:
-        old = golden('protocol-1/vm-config.json')
-        self.assertEqual(old['protocol'], PROTOCOL_VERSION - 1)
-        config = read_config(old)
-        current = read_config(without_optional_fields(golden('vm-config.json')))
-        self.assertEqual(config, replace(current, protocol=PROTOCOL_VERSION - 1))
-        self.assertEqual(config.limits.control_plane_timeout_seconds, 600)
-
-    def test_renames_a_field_without_changing_the_original(self) -> None:
-        body = {'protocol': 1, 'limits': {'deadManSeconds': 5, 'a': 1}}
-        config_module.OPTIONAL_FIELDS = {}
-        self.assertEqual(upgrade(body)['limits'], {'controlPlaneTimeoutSeconds': 5, 'a': 1})
-        self.assertEqual(body['limits'], {'deadManSeconds': 5, 'a': 1})
-
-    def test_reads_the_version_before_with_defaults_for_the_fields_that_it_lacks(self) -> None:
-        new = PROTOCOL_VERSION + 1
-        config_module.PROTOCOL_VERSION = new
-        config_module.SUPPORTED_PROTOCOLS = (new - 1, new)
-        config_module.ADDED_FIELDS = {new: {('replicaCount',): 1, ('limits', 'uploadSeconds'): 60.0}}
-        body = golden('vm-config.json')
-        del body['replicaCount'], body['limits']['uploadSeconds']
-        config = read_config(body)
-        self.assertEqual((config.protocol, config.replica_count, config.limits.upload_seconds), (new - 1, 1, 60))
-        self.assertEqual(config.limits.setup_seconds, 7_080)
-        with self.assertRaisesRegex(ConfigError, 'replicaCount'):
-            read_config({**body, 'protocol': new})
-
-    def test_reads_a_configuration_without_an_optional_field_with_its_default(self) -> None:
-        config_module.OPTIONAL_FIELDS = {('limits', 'uploadSeconds'): 60.0}
-        body = golden('vm-config.json')
-        self.assertEqual(read_config(body).limits.upload_seconds, 1_800)
-        del body['limits']['uploadSeconds']
-        self.assertEqual(read_config(body).limits.upload_seconds, 60)
-
-    def test_an_upgrade_replaces_no_value_and_leaves_the_original_unchanged(self) -> None:
-        config_module.PROTOCOL_VERSION = PROTOCOL_VERSION + 1
-        config_module.ADDED_FIELDS = {PROTOCOL_VERSION + 1: {('limits', 'a'): 1, ('limits', 'b'): 2, ('zone',): 'z'}}
-        body = {'protocol': PROTOCOL_VERSION, 'limits': {'a': 5}}
-        config_module.OPTIONAL_FIELDS = {}
-        self.assertEqual(upgrade(body), {**body, 'limits': {'a': 5, 'b': 2}, 'zone': 'z'})
-        self.assertEqual(body, {'protocol': PROTOCOL_VERSION, 'limits': {'a': 5}})
-
-    def test_sends_heartbeats_in_the_version_of_the_configuration(self) -> None:
-        config = replace(golden_config(), protocol=7)
-        self.assertEqual(running_heartbeat(config)['protocol'], 7)
+    def test_an_action_that_the_agent_does_not_know_is_an_error(self) -> None:
+        for health in ({'nonFinite': 'retry'}, {'gpuBusy': 'warn'}, {'stalledAfterSeconds': '5'}):
+            with self.assertRaisesRegex(ConfigError, f'health in dropforge-config is not valid: {next(iter(health))} '):
+                read_config({**golden('vm-config.json'), 'health': health})
 
 
 if __name__ == '__main__':

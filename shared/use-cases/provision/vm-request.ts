@@ -17,8 +17,11 @@ import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/
 import { toCustomJobSpecDictionary } from '#shared/job-file/formats/vertex-ai/custom-job-spec-dictionary.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import type { AgentRef } from '#shared/protocol/agent-ref.ts';
-import { METADATA_KEYS, PROTOCOL_VERSION, type VmConfig } from '#shared/protocol/vm-config.ts';
+import { withDefaults } from '#shared/protocol/program-options.ts';
+import { METADATA_KEYS, type VmConfig } from '#shared/protocol/vm-config.ts';
 import type { ImageCredentials } from '#shared/use-cases/provision/image-credentials.ts';
+
+type CachedEnvironments = NonNullable<VmConfig['cachedEnvironments']>;
 
 /** What every VM of the deployment is created from, whatever its job. */
 export type VmSettings = {
@@ -26,12 +29,12 @@ export type VmSettings = {
   readonly endpoints: VmConfig['endpoints'];
   readonly intervals: VmConfig['intervals'];
   /** Undefined: VMs install their packages at every start. */
-  readonly cachedEnvironments?: VmConfig['cachedEnvironments'];
+  readonly cachedEnvironments?: CachedEnvironments;
   /**
    * The same for VMs of a job with its own service account, which has no access to what others have installed, nor the
    * other way round; undefined for accounts without a place.
    */
-  readonly cachedEnvironmentsOf?: (serviceAccount: string) => VmConfig['cachedEnvironments'];
+  readonly cachedEnvironmentsOf?: (serviceAccount: string) => CachedEnvironments | undefined;
   readonly limits: Pick<
     VmConfig['limits'],
     'stopGraceSeconds' | 'preemptionNoticeSeconds' | 'controlPlaneTimeoutSeconds' | 'logBytesMax'
@@ -126,7 +129,6 @@ function vmConfigOf(
   const { diskBytesMax, ...limits } = settings.limits;
   const bootDiskBytesMax = Math.floor(group.bootDiskGib * 2 ** 30 * 0.95);
   return {
-    protocol: PROTOCOL_VERSION,
     projectId: settings.projectId,
     jobId: job.jobId,
     attempt: job.attempt,
@@ -146,28 +148,27 @@ function vmConfigOf(
       setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
       // The agent stops first and reports why: the rules add `maxRunningGraceMs`.
       uploadSeconds: UPLOAD_GRACE_MS / 1_000,
-      ...(job.spec.limits.keepOnFailureMs > 0 && { keepOnFailureSeconds: job.spec.limits.keepOnFailureMs / 1_000 }),
+      keepOnFailureSeconds: job.spec.limits.keepOnFailureMs / 1_000,
       diskBytesMax: Math.min(diskBytesMax, bootDiskBytesMax),
       diskSetting: diskBytesMax < bootDiskBytesMax ? 'diskBytesMax' : 'bootDiskSizeGb',
     },
     intervals: settings.intervals,
-    ...(job.trial !== null && trialOf(job.trial)),
-    ...(Object.keys(job.spec.health).length > 0 && { health: healthOf(job.spec) }),
-    ...cachedEnvironmentsFor(job.spec, settings),
+    trial: job.trial === null ? null : trialOf(job.trial),
+    health: healthOf(job.spec),
+    cachedEnvironments: cachedEnvironmentsFor(job.spec, settings),
   };
 }
 
-function cachedEnvironmentsFor({ serviceAccount }: JobSpec, settings: VmSettings) {
-  const cachedEnvironments =
-    serviceAccount === null ? settings.cachedEnvironments : settings.cachedEnvironmentsOf?.(serviceAccount);
-  return cachedEnvironments === undefined ? {} : { cachedEnvironments };
+function cachedEnvironmentsFor({ serviceAccount }: JobSpec, settings: VmSettings): CachedEnvironments | null {
+  const shared = settings.cachedEnvironments;
+  return (serviceAccount === null ? shared : settings.cachedEnvironmentsOf?.(serviceAccount)) ?? null;
 }
 
-function trialOf({ ordinal, metricIds }: TrialRef): Pick<VmConfig, 'trial'> {
-  return { trial: { trialId: String(ordinal), metricIds: [...metricIds] } };
+function trialOf({ ordinal, metricIds }: TrialRef): NonNullable<VmConfig['trial']> {
+  return { trialId: String(ordinal), metricIds: [...metricIds] };
 }
 
-function healthOf({ health }: JobSpec): NonNullable<VmConfig['health']> {
+function healthOf({ health }: JobSpec): VmConfig['health'] {
   const { stalledAfterMs, ...actions } = health;
   return { ...actions, ...(stalledAfterMs !== undefined && { stalledAfterSeconds: stalledAfterMs / 1_000 }) };
 }
@@ -180,11 +181,11 @@ function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, settings:
     environment: { ...program.environment },
     secrets: secretsOf(spec, settings.projectId),
     packages: ofPackages,
-    ...spec.programOptions,
+    ...withDefaults(spec.programOptions),
   };
   return program.kind === 'CONTAINER'
     ? { module: '', args: [], container: containerOf(program, settings), ...common }
-    : { module: program.module, args: [...program.args], ...common };
+    : { module: program.module, args: [...program.args], container: null, ...common };
 }
 
 function containerOf(

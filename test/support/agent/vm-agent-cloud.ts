@@ -7,6 +7,7 @@ import { crc32c } from '@node-rs/crc32';
 import { Hono } from 'hono';
 import { packAgent } from '#infra/vm-agent/pack-agent.ts';
 import { type Heartbeat, type HeartbeatAnswer, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
+import { withDefaults } from '#shared/protocol/program-options.ts';
 import { type VmConfig, vmConfigSchema } from '#shared/protocol/vm-config.ts';
 import { createBucketServer } from './vm-agent-bucket.ts';
 
@@ -155,7 +156,6 @@ export function configure(
   change: (config: VmConfig) => Partial<VmConfig> = () => ({}),
 ): VmConfig {
   const config = vmConfigSchema.parse({
-    protocol: 2,
     projectId: 'dropforge-test',
     jobId: 'digits_1',
     attempt: 1,
@@ -175,6 +175,8 @@ export function configure(
       environment: {},
       secrets: {},
       packages: packages.map((packed) => store(cloud, packed)),
+      container: null,
+      ...withDefaults({}),
     },
     jobDir: `gs://${BUCKET}/${JOB_DIR}`,
     cluster: { chief: ['df-digits-a1-master-0:2222'] },
@@ -189,10 +191,15 @@ export function configure(
       preemptionNoticeSeconds: 10,
       controlPlaneTimeoutSeconds: 30,
       uploadSeconds: 30,
+      keepOnFailureSeconds: 0,
       diskBytesMax: 200_000_000,
+      diskSetting: 'bootDiskSizeGb',
       logBytesMax: 2_000_000,
     },
     intervals: { heartbeatSeconds: 0.3, syncSeconds: 0.2, logSeconds: 0.2 },
+    trial: null,
+    health: {},
+    cachedEnvironments: null,
   });
   const changed = vmConfigSchema.parse({ ...config, ...change(config) });
   cloud.attributes['dropforge-config'] = JSON.stringify(changed);

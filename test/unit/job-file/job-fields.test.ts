@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobField } from '#shared/job-file/fields/field.ts';
 import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import goldenConfig from '#shared/protocol/golden/vm-config.json' with { type: 'json' };
-import { programOptionsSchema } from '#shared/protocol/program-options.ts';
+import { programOptionsSchema, withDefaults } from '#shared/protocol/program-options.ts';
 import { findFieldGaps } from '../../support/job-file/find-field-gaps.ts';
 
 const ROWS = Object.entries<JobField>(JOB_FIELDS);
@@ -48,6 +48,12 @@ describe('the options of the program', () => {
     const names = Object.keys(programOptionsSchema.shape).sort();
     expect(options.map(([name]) => name).sort()).toEqual(names);
     expect(names.filter((name) => !(name in goldenConfig.program))).toEqual([]);
+  });
+
+  it('have the same defaults in the job file and in the configuration of a VM', () => {
+    expect(withDefaults({})).toEqual(
+      Object.fromEntries(options.map(([name, { schema }]) => [name, schema['default']])),
+    );
   });
 
   it('that are booleans are booleans in the configuration of a VM, too', () => {

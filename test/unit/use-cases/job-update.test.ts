@@ -5,12 +5,7 @@ import type { Job } from '#shared/domain/job.ts';
 import { jsonBytesOf } from '#shared/domain/job-size.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
-import {
-  JOB_UPDATE_BYTES_MAX,
-  jobUpdateSchema,
-  jobUpdatesMessageSchema,
-  uploadRefusedSchema,
-} from '#shared/protocol/job-update.ts';
+import { JOB_UPDATE_BYTES_MAX, jobUpdateSchema, uploadRefusedSchema } from '#shared/protocol/job-update.ts';
 import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
 import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
 import { updateOf } from '#shared/use-cases/reports/read-submitted.ts';
@@ -102,11 +97,6 @@ describe('a job update', () => {
     const { message } = messageOfUpdate(jobUpdateOf(job), job, { pageUrl: PAGE });
     expect(jsonBytesOf(message)).toBeLessThan(JOB_UPDATE_BYTES_MAX);
     expect(message.job?.cause?.evidence.length).toBeGreaterThan(0);
-  });
-
-  it('of an older version is still read', () => {
-    const old = { type: 'ANNOUNCE', jobId: 'digits', state: 'RUNNING', attempt: 1 };
-    expect(jobUpdatesMessageSchema.parse(old)).toEqual({ ...old, schemaVersion: 0, job: null });
   });
 });
 

@@ -1,8 +1,13 @@
-"""This VM's configuration: the metadata attribute `dropforge-config` (shared/protocol/vm-config.ts)."""
+"""
+This VM's configuration: the metadata attribute `dropforge-config` (shared/protocol/vm-config.ts).
 
+It is written together with the agent, which reads exactly its fields: none has a default here.
+"""
+
+import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Tuple, Type
+from typing import Any, Mapping, Optional, Tuple, Type, TypeVar
 
 from vm_agent.cache.location import CacheLocation
 from vm_agent.container.spec import ContainerSpec
@@ -11,31 +16,8 @@ from vm_agent.setup.environment import ReplicaSpec
 from vm_agent.setup.packages import Package
 from vm_agent.storage.client import split_gs_uri
 
-PROTOCOL_VERSION = 2
-# The control plane may be one version behind the agent during a rollout.
-SUPPORTED_PROTOCOLS = tuple(range(max(1, PROTOCOL_VERSION - 1), PROTOCOL_VERSION + 1))
-
-# By version, the fields that it added, as paths, and their values for a configuration of the version before.
-ADDED_FIELDS: Mapping[int, Mapping[Tuple[str, ...], Any]] = {}
-
-# By version, the fields that it renamed, as paths in the version before, and their new names.
-RENAMED_FIELDS: Mapping[int, Mapping[Tuple[str, ...], str]] = {
-    2: {('limits', 'deadManSeconds'): 'controlPlaneTimeoutSeconds'},
-}
-
-# The fields that a configuration of any version may lack, as paths, and their values if it does.
-OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {
-    ('program', 'nice'): 0,
-    ('program', 'environmentCache'): True,
-    ('program', 'metricsFromOutput'): False,
-    ('clusterSpec',): None,
-    ('gpuCount',): 0,
-    ('cachedEnvironments',): None,
-    ('trial',): None,
-    ('health',): {},
-    ('limits', 'keepOnFailureSeconds'): 0,
-    ('limits', 'diskSetting'): 'bootDiskSizeGb',
-}
+Flat = TypeVar('Flat')
+Kinds = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -62,7 +44,7 @@ class Limits:
     """How long the VM stays after a failure, if the control plane says so; 0 for not at all."""
     disk_bytes_max: int
     log_bytes_max: int
-    disk_setting: str = 'bootDiskSizeGb'
+    disk_setting: str
     """Of the job file, or `diskBytesMax` of the embedded cloud: what raises `disk_bytes_max`."""
 
     @property
@@ -94,8 +76,6 @@ class Trial:
 
 @dataclass(frozen=True)
 class Config:
-    protocol: int
-    """One of SUPPORTED_PROTOCOLS; heartbeats are sent in the same version."""
     spec: ReplicaSpec
     endpoints: Endpoints
     secrets: Mapping[str, str]
@@ -114,17 +94,54 @@ class Config:
     intervals: Intervals
     environment_cache: Optional[CacheLocation]
     """None if the deployment has none or the job does not use it: packages are installed at every start."""
-    trial: Optional[Trial] = None
+    trial: Optional[Trial]
     """None for a job that is not a trial."""
-    health: Policy = Policy({})
+    health: Policy
 
 
 class ConfigError(Exception):
-    """The configuration is not one that this agent supports."""
+    """The configuration is not one that was written with this agent."""
+
+
+OBJECT_OR_NULL = (dict, type(None))
+
+FIELDS: Kinds = {
+    'projectId': str,
+    'jobId': str,
+    'attempt': int,
+    'role': str,
+    'index': int,
+    'endpoints': dict,
+    'program': dict,
+    'jobDir': str,
+    'cluster': dict,
+    'replicaCount': int,
+    'clusterSpec': OBJECT_OR_NULL,
+    'gpuCount': int,
+    'trainingInput': dict,
+    'limits': dict,
+    'intervals': dict,
+    'trial': OBJECT_OR_NULL,
+    'health': dict,
+    'cachedEnvironments': OBJECT_OR_NULL,
+}
+
+PROGRAM_FIELDS: Kinds = {
+    'module': str,
+    'args': list,
+    'container': OBJECT_OR_NULL,
+    'passesJobDir': bool,
+    'environment': dict,
+    'secrets': dict,
+    'nice': int,
+    'environmentCache': bool,
+    'metricsFromOutput': bool,
+    'packages': list,
+}
 
 
 def parse_config(text: str) -> Config:
-    """Parses the attribute's JSON. Raises ConfigError, which names a field that is missing or has the wrong type."""
+    """Parses the attribute's JSON. Raises ConfigError, which names a field that is missing, unknown or of another type."""
     try:
         body = json.loads(text)
     except ValueError as error:
@@ -133,179 +150,148 @@ def parse_config(text: str) -> Config:
 
 
 def read_config(body: Any) -> Config:
-    """Reads a parsed configuration of any supported protocol version. Raises ConfigError."""
-    body = upgrade(body)
-    program = _field(body, 'program', dict)
+    """Reads a parsed configuration. Raises ConfigError."""
+    body = _fields(body, '', FIELDS)
+    program = _fields(body['program'], 'program', PROGRAM_FIELDS)
+    trial = _read_trial(body['trial'])
     return Config(
-        protocol=_field(body, 'protocol', int),
-        spec=_read_spec(body, program),
-        endpoints=_read_endpoints(_field(body, 'endpoints', dict)),
-        secrets={name: str(version) for name, version in _field(program, 'secrets', dict).items()},
-        packages=tuple(_read_package(package) for package in _field(program, 'packages', list)),
-        container=_read_container(program.get('container')),
-        nice=_field(program, 'nice', int),
-        reads_output=_field(program, 'metricsFromOutput', bool),
-        replica_count=_field(body, 'replicaCount', int),
-        gpu_count=_field(body, 'gpuCount', int),
-        limits=_read_limits(_field(body, 'limits', dict)),
-        intervals=_read_intervals(_field(body, 'intervals', dict)),
-        environment_cache=_read_cache(body.get('cachedEnvironments'), _field(program, 'environmentCache', bool)),
-        trial=_read_trial(body.get('trial')),
-        health=read_policy(body.get('health')),
+        spec=_read_spec(body, program, trial),
+        endpoints=_read_flat(Endpoints, body['endpoints'], 'endpoints'),
+        secrets={name: str(version) for name, version in program['secrets'].items()},
+        packages=tuple(_read_package(package) for package in program['packages']),
+        container=_read_container(program['container']),
+        nice=program['nice'],
+        reads_output=program['metricsFromOutput'],
+        replica_count=body['replicaCount'],
+        gpu_count=body['gpuCount'],
+        limits=_read_flat(Limits, body['limits'], 'limits'),
+        intervals=_read_flat(Intervals, body['intervals'], 'intervals'),
+        environment_cache=_read_cache(body['cachedEnvironments'], program['environmentCache']),
+        trial=trial,
+        health=_read_health(body['health']),
     )
 
 
-def upgrade(body: Any) -> Mapping[str, Any]:
-    """
-    Returns the configuration with the fields that later protocol versions renamed and added, and with the default of
-    each optional field that is absent; its `protocol` is unchanged. Raises ConfigError for a version that is not
-    supported.
-    """
-    protocol = body.get('protocol') if isinstance(body, dict) else None
-    if type(protocol) is not int or protocol not in SUPPORTED_PROTOCOLS:
-        supported = ' and '.join(map(str, SUPPORTED_PROTOCOLS))
-        raise ConfigError(
-            f'dropforge-config has protocol version {protocol}, but this agent supports {supported} only. '
-            'Deploy the control plane and the agent in the same version.'
-        )
-    upgraded: Mapping[str, Any] = body
-    for version in range(protocol + 1, PROTOCOL_VERSION + 1):
-        for path, new_name in RENAMED_FIELDS.get(version, {}).items():
-            upgraded = _renamed(upgraded, path, new_name)
-        for path, default in ADDED_FIELDS.get(version, {}).items():
-            upgraded = _with_default(upgraded, path, default)
-    for path, default in OPTIONAL_FIELDS.items():
-        upgraded = _with_default(upgraded, path, default)
-    return upgraded
-
-
-def _renamed(body: Mapping[str, Any], path: Tuple[str, ...], new_name: str) -> Mapping[str, Any]:
-    name, *rest = path
-    if rest:
-        return {**body, name: _renamed(_field(body, name, dict), tuple(rest), new_name)}
-    return {new_name if key == name else key: value for key, value in body.items()}
-
-
-def _with_default(body: Mapping[str, Any], path: Tuple[str, ...], default: Any) -> Mapping[str, Any]:
-    name, *rest = path
-    if not rest:
-        return body if name in body else {**body, name: default}
-    value = _field(body, name, dict)
-    changed = _with_default(value, tuple(rest), default)
-    return body if changed is value else {**body, name: changed}
-
-
-def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSpec:
-    trial = _read_trial(body.get('trial'))
+def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any], trial: Optional[Trial]) -> ReplicaSpec:
     return ReplicaSpec(
-        project_id=_field(body, 'projectId', str),
-        job_id=_field(body, 'jobId', str),
-        attempt=_field(body, 'attempt', int),
-        role=_field(body, 'role', str),
-        index=_field(body, 'index', int),
-        module=_field(program, 'module', str),
-        args=tuple(str(arg) for arg in _field(program, 'args', list)),
-        passes_job_dir=_field(program, 'passesJobDir', bool),
-        environment={name: str(value) for name, value in _field(program, 'environment', dict).items()},
-        job_dir=_field(body, 'jobDir', str).rstrip('/'),
-        cluster={role: tuple(hosts) for role, hosts in _field(body, 'cluster', dict).items()},
-        training_input=_field(body, 'trainingInput', dict),
-        cluster_spec=_read_cluster_spec(body),
+        project_id=body['projectId'],
+        job_id=body['jobId'],
+        attempt=body['attempt'],
+        role=body['role'],
+        index=body['index'],
+        module=program['module'],
+        args=tuple(str(arg) for arg in program['args']),
+        passes_job_dir=program['passesJobDir'],
+        environment={name: str(value) for name, value in program['environment'].items()},
+        job_dir=body['jobDir'].rstrip('/'),
+        cluster={role: tuple(hosts) for role, hosts in body['cluster'].items()},
+        training_input=body['trainingInput'],
+        cluster_spec=_read_cluster_spec(body['clusterSpec']),
         trial_id=None if trial is None else trial.trial_id,
     )
 
 
 def _read_trial(body: Any) -> Optional[Trial]:
-    if not isinstance(body, dict):
+    if body is None:
         return None
-    return Trial(_field(body, 'trialId', str), tuple(str(name) for name in _field(body, 'metricIds', list)))
+    fields = _fields(body, 'trial', {'trialId': str, 'metricIds': list})
+    return Trial(fields['trialId'], tuple(str(name) for name in fields['metricIds']))
 
 
-def _read_cluster_spec(body: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
-    if body.get('clusterSpec') is None:
-        return None
-    spec = _field(body, 'clusterSpec', dict)
-    return {'cluster': _field(spec, 'cluster', dict), 'job': _field(spec, 'job', dict)}
+def _read_cluster_spec(body: Any) -> Optional[Mapping[str, Any]]:
+    return None if body is None else _fields(body, 'clusterSpec', {'cluster': dict, 'job': dict})
 
 
-def _read_endpoints(body: Mapping[str, Any]) -> Endpoints:
-    return Endpoints(
-        heartbeat_url=_field(body, 'heartbeatUrl', str),
-        heartbeat_audience=_field(body, 'heartbeatAudience', str),
-        storage_url=_field(body, 'storageUrl', str).rstrip('/'),
-        logging_url=_field(body, 'loggingUrl', str).rstrip('/'),
-        secret_manager_url=_field(body, 'secretManagerUrl', str).rstrip('/'),
-    )
-
-
-def _read_package(body: Mapping[str, Any]) -> Package:
-    try:
-        bucket, name = split_gs_uri(_field(body, 'uri', str))
-    except ValueError as error:
-        raise ConfigError(f'uri of a package in dropforge-config is not valid: {error}.') from error
+def _read_package(body: Any) -> Package:
+    kinds = {'uri': str, 'generation': str, 'crc32c': str, 'sizeBytes': int}
+    fields = _fields(body, 'program.packages[]', kinds)
+    bucket, name = _split_uri(fields['uri'], 'a package')
     return Package(
         bucket=bucket,
         name=name,
-        generation=_field(body, 'generation', str),
-        crc32c=_field(body, 'crc32c', str),
-        size_bytes=_field(body, 'sizeBytes', int),
+        generation=fields['generation'],
+        crc32c=fields['crc32c'],
+        size_bytes=fields['sizeBytes'],
     )
 
 
 def _read_container(body: Any) -> Optional[ContainerSpec]:
-    if not isinstance(body, dict):
+    if body is None:
         return None
-    credentials = _field(body, 'credentials', dict)
+    kinds = {'image': str, 'sizeBytes': int, 'argv': list, 'user': str, 'workingDir': str, 'credentials': dict}
+    fields = _fields(body, 'program.container', kinds)
+    credentials = _fields(fields['credentials'], 'program.container.credentials', {'kind': str, 'secret': str})
     return ContainerSpec(
-        image=_field(body, 'image', str),
-        size_bytes=_field(body, 'sizeBytes', int),
-        argv=tuple(str(word) for word in _field(body, 'argv', list)),
-        user=_field(body, 'user', str),
-        working_directory=_field(body, 'workingDir', str),
-        credentials=_field(credentials, 'kind', str),
-        credentials_secret=_field(credentials, 'secret', str) or None,
-    )
-
-
-def _read_limits(body: Mapping[str, Any]) -> Limits:
-    return Limits(
-        max_running_seconds=_field(body, 'maxRunningSeconds', float),
-        setup_seconds=_field(body, 'setupSeconds', float),
-        stop_grace_seconds=_field(body, 'stopGraceSeconds', float),
-        preemption_notice_seconds=_field(body, 'preemptionNoticeSeconds', float),
-        control_plane_timeout_seconds=_field(body, 'controlPlaneTimeoutSeconds', float),
-        upload_seconds=_field(body, 'uploadSeconds', float),
-        keep_on_failure_seconds=_field(body, 'keepOnFailureSeconds', float),
-        disk_bytes_max=_field(body, 'diskBytesMax', int),
-        log_bytes_max=_field(body, 'logBytesMax', int),
-        disk_setting=_field(body, 'diskSetting', str),
-    )
-
-
-def _read_intervals(body: Mapping[str, Any]) -> Intervals:
-    return Intervals(
-        heartbeat_seconds=_field(body, 'heartbeatSeconds', float),
-        sync_seconds=_field(body, 'syncSeconds', float),
-        log_seconds=_field(body, 'logSeconds', float),
+        image=fields['image'],
+        size_bytes=fields['sizeBytes'],
+        argv=tuple(str(word) for word in fields['argv']),
+        user=fields['user'],
+        working_directory=fields['workingDir'],
+        credentials=credentials['kind'],
+        credentials_secret=credentials['secret'] or None,
     )
 
 
 def _read_cache(body: Any, is_used: bool) -> Optional[CacheLocation]:
-    if not isinstance(body, dict):
+    if body is None:
         return None
-    bucket, prefix = split_gs_uri(_field(body, 'uri', str))
+    fields = _fields(body, 'cachedEnvironments', {'uri': str, 'ageSecondsMax': float, 'entryBytesMax': int})
+    bucket, prefix = _split_uri(fields['uri'], 'cachedEnvironments')
     location = CacheLocation(
         bucket=bucket,
         prefix=prefix.strip('/'),
-        age_seconds_max=_field(body, 'ageSecondsMax', float),
-        entry_bytes_max=_field(body, 'entryBytesMax', int),
+        age_seconds_max=fields['ageSecondsMax'],
+        entry_bytes_max=fields['entryBytesMax'],
     )
     return location if is_used else None
 
 
-def _field(body: Mapping[str, Any], name: str, kind: Type[Any]) -> Any:
-    value = body.get(name)
+def _split_uri(uri: str, of: str) -> Tuple[str, str]:
+    try:
+        return split_gs_uri(uri)
+    except ValueError as error:
+        raise ConfigError(f'uri of {of} in dropforge-config is not valid: {error}.') from error
+
+
+def _read_health(body: Mapping[str, Any]) -> Policy:
+    try:
+        return read_policy(body)
+    except ValueError as error:
+        raise ConfigError(f'health in dropforge-config is not valid: {error}.') from error
+
+
+def _read_flat(kind: Type[Flat], body: Any, path: str) -> Flat:
+    """Reads an object that has the fields of a dataclass, whose names it has in camel case."""
+    kinds = {_camel_case(field.name): field.type for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return kind(*_fields(body, path, kinds).values())
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split('_')
+    return first + ''.join(map(str.capitalize, others))
+
+
+def _fields(body: Any, path: str, kinds: Kinds) -> Mapping[str, Any]:
+    """Returns the fields in the order of `kinds`. Raises ConfigError unless the object has exactly these."""
+    if not isinstance(body, dict):
+        raise ConfigError(f'{path or "The value"} in dropforge-config must be an object, not {body!r}.')
+    different = [f'has no {_path(path, name)}' for name in kinds if name not in body]
+    different += [f'has an unknown field {_path(path, name)}' for name in body if name not in kinds]
+    if different:
+        raise ConfigError(
+            f'dropforge-config {" and ".join(different)}: it was not written with this agent. '
+            'Deploy the control plane and the agent in the same version.'
+        )
+    return {name: _checked(body[name], kind, _path(path, name)) for name, kind in kinds.items()}
+
+
+def _path(path: str, name: str) -> str:
+    return f'{path}.{name}' if path else name
+
+
+def _checked(value: Any, kind: Any, path: str) -> Any:
     allowed = (int, float) if kind is float else kind
     if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
-        raise ConfigError(f'{name} in dropforge-config must be of type {kind.__name__}, not {value!r}.')
+        name = 'dict or null' if kind is OBJECT_OR_NULL else kind.__name__
+        raise ConfigError(f'{path} in dropforge-config must be of type {name}, not {value!r}.')
     return value

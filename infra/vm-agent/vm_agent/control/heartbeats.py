@@ -18,6 +18,8 @@ from vm_agent.metrics.progress import Progress
 from vm_agent.program.exit_report import MESSAGE_CHARS_MAX, ExitReport, truncate
 from vm_agent.program.usage import Usage
 
+# The control plane accepts this version and the one before: VMs keep the agent that they were created with.
+PROTOCOL_VERSION = 2
 SEND_SECONDS_MAX = 10.0
 # HEARTBEAT_BYTES_MAX of the control plane.
 BYTES_MAX = 65_536
@@ -85,7 +87,7 @@ class Probes:
 def heartbeat_body(config: Config, sequence: int, status: Status) -> Dict[str, Any]:
     spec = config.spec
     return {
-        'protocol': config.protocol,
+        'protocol': PROTOCOL_VERSION,
         'jobId': spec.job_id,
         'attempt': spec.attempt,
         'role': spec.role,

@@ -43,12 +43,13 @@ class Policy:
         return replace(self, actions=actions)
 
 
-def read_policy(body: Any) -> Policy:
-    """Reads the configuration; an action that a newer control plane may have added has the default."""
-    if not isinstance(body, dict):
-        return Policy({})
-    named = {code: body.get(name) for name, (code, _) in FIELDS.items()}
-    actions = {code: action for code, action in named.items() if action in ACTIONS}
-    seconds = body.get('stalledAfterSeconds')
-    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    return Policy(actions, float(seconds) if is_number and seconds is not None else None)
+def read_policy(body: Mapping[str, Any]) -> Policy:
+    """Reads what the job says; the rest has its default. Raises ValueError for an unknown field, action or time."""
+    actions = dict(body)
+    seconds = actions.pop('stalledAfterSeconds', None)
+    for name, action in actions.items():
+        if name not in FIELDS or action not in ACTIONS:
+            raise ValueError(f'{name} = {action!r} is not a field with an action')
+    if seconds is not None and type(seconds) not in (int, float):
+        raise ValueError(f'stalledAfterSeconds must be a number, not {seconds!r}')
+    return Policy({FIELDS[name][0]: action for name, action in actions.items()}, seconds and float(seconds))

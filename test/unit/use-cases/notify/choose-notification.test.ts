@@ -101,7 +101,7 @@ describe('a job', () => {
   });
 
   it('that does not exist notifies none', async () => {
-    expect(await notified({ type: 'ANNOUNCE', jobId: 'unknown', state: 'FAILED', attempt: 1 })).toEqual([]);
+    expect(await notified({ type: 'JOB_UPDATE', jobId: 'unknown', state: 'FAILED', attempt: 1 })).toEqual([]);
   });
 });
 

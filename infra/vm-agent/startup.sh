@@ -92,7 +92,8 @@ def report(config, reason, message, evidence):
     identity = 'Bearer ' + read_metadata(f'service-accounts/default/identity?audience={audience}&format=full').strip()
     usage = dict.fromkeys(('cpuFraction', 'memoryBytes', 'memoryBytesMax', 'diskBytes', 'diskBytesMax'))
     body = {
-        **{key: config[key] for key in ('protocol', 'jobId', 'attempt', 'role', 'index')},
+        'protocol': 2,
+        **{key: config[key] for key in ('jobId', 'attempt', 'role', 'index')},
         # After those of an earlier boot, if there was one.
         'sequence': int(time.time()),
         'phase': 'EXITED',

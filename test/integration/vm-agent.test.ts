@@ -280,6 +280,20 @@ describe('a job that cannot start', () => {
     expect(cloud().heartbeats.some(({ phase }) => phase === 'RUNNING')).toBe(false);
   });
 
+  it.each([
+    ['a field that is missing', ({ trial: _, ...config }: object & { trial?: unknown }) => config, 'has no trial'],
+    ['an unknown field', (config: object) => ({ ...config, zone: 'b' }), 'has an unknown field zone'],
+  ])('reports %s in its configuration, which was not written with its agent', async (_, change, problem) => {
+    const config = configure(cloud(), [await makeSdist(TRAINS)]);
+    cloud().attributes['dropforge-config'] = JSON.stringify(change(config));
+    const report = await ended(machine().boot());
+    expect(report.reason).toBe('AGENT_FAILED');
+    expect(report.message).toBe(
+      `dropforge-config ${problem}: it was not written with this agent. ` +
+        'Deploy the control plane and the agent in the same version.',
+    );
+  });
+
   it('powers off if the agent is not valid Python', async () => {
     storeAgent(cloud(), Buffer.from('#!/usr/bin/env python3\nbroken'));
     const vm = machine().boot();

@@ -25,6 +25,7 @@ from vm_agent.control.metadata_server import (
     identity_token,
 )
 from vm_agent.control.context import Replica
+from vm_agent.control.rejected_config import report_rejected_config
 from vm_agent.control.replica import run_replica, save_output
 from vm_agent.control.roll_back import is_rollback, roll_back
 from vm_agent.control.state_file import State, StateFile
@@ -86,9 +87,10 @@ def main() -> int:
         config = parse_config(metadata.attribute('dropforge-config'))
         boot = Boot(config, home, metadata, stop_signal)
     except (ConfigError, MetadataMissing, TransientError) as error:
-        # Without a configuration, the serial console is the only channel.
+        # Without a configuration, the serial console is the only sure channel.
         write_to_console(f'the agent cannot start, and the VM powers off. {error}')
-        return 1
+        is_reported = isinstance(error, ConfigError) and report_rejected_config(metadata, error)
+        return 0 if is_reported else 1
     return boot.run()
 
 

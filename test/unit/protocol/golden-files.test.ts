@@ -142,6 +142,11 @@ describe('the golden files', () => {
     const accepted = versions.filter((protocol) => heartbeatSchema.safeParse({ ...heartbeat, protocol }).success);
     expect(accepted).toEqual([PROTOCOL_VERSION - 1, PROTOCOL_VERSION]);
   });
+
+  it('have the version in which the startup script reports that the agent cannot be fetched', () => {
+    const script = readFileSync(new URL('../../../infra/vm-agent/startup.sh', import.meta.url), 'utf8');
+    expect(script).toContain(`'protocol': ${PROTOCOL_VERSION},`);
+  });
 });
 
 /** The second attempt of the golden job, after the first was preempted. */

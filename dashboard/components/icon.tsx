@@ -12,9 +12,7 @@ const PATHS = {
   folder: 'M1.5 3.5h5l1.5 2h6.5v8h-13Z',
   file: 'M3.5 1.5h6l3 3v10h-9ZM9.5 1.5v3h3',
   download: 'M8 3v8M4.5 7.5 8 11l3.5-3.5M2.5 13.5h11',
-  external: 'M9.5 2.5h4v4M13.5 2.5l-6 6M11.5 9v4.5h-9v-9H7',
   next: 'm6 3.5 4.5 4.5L6 12.5',
-  down: 'm3.5 6 4.5 4.5L12.5 6',
   stop: 'M4 4h8v8H4Z',
   trials: 'M2 13.5h12M4 11V8M8 11V3M12 11V6',
 } as const;

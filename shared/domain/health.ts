@@ -20,8 +20,7 @@ export type HealthCode = (typeof HEALTH_CODES)[number];
  * What follows from a finding. `restart`: a new attempt continues from the last checkpoint. `rollback`: from the last one
  * that was saved before the condition began. `ignore`: it is not reported either.
  */
-export const HEALTH_ACTIONS = ['warn', 'stop', 'restart', 'rollback', 'ignore'] as const;
-export type HealthAction = (typeof HEALTH_ACTIONS)[number];
+export type HealthAction = 'warn' | 'stop' | 'restart' | 'rollback' | 'ignore';
 
 /** By the name of its field in job files: the code, and the actions that it can have, the default first. */
 export const HEALTH_FIELDS = {

@@ -4,7 +4,7 @@ import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 const NAME = /(?:^|\/)([a-f0-9]{64})\.pyz$/;
 
 /** The object with the agent that a VM runs: the JSON value of the metadata attribute `dropforge-agent`. */
-export const agentRefSchema = z.object({
+const agentRefSchema = z.object({
   uri: z.string().refine((uri) => parseGsUri(uri).bucket !== ''),
   /** In hexadecimal. `startup.sh` runs nothing else. */
   sha256: z.string().regex(/^[a-f0-9]{64}$/),

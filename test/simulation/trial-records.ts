@@ -86,5 +86,3 @@ export function createTrialRecords(now: () => number) {
     },
   };
 }
-
-export type TrialRecords = ReturnType<typeof createTrialRecords>;

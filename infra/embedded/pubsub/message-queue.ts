@@ -21,8 +21,6 @@ export type Delivery = {
   readonly deliveryAttempt: number;
 };
 
-export type DeadLetter = Delivery & { readonly problem: string; readonly deadAt: number };
-
 /**
  * The queue of the embedded message bus. Messages are stored until acknowledged, and delivered with an ack deadline.
  */

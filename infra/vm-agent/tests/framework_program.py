@@ -4,7 +4,6 @@ Programs that save their state with a real framework, as its documentation shows
 """
 
 import argparse
-import json
 import os
 import time
 from pathlib import Path

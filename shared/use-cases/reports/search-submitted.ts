@@ -16,11 +16,6 @@ export type SubmittedFilter = {
   readonly labels: readonly string[];
 };
 
-export type SearchedPage = SubmittedPage & {
-  /** Jobs that were read for this page, those that were left out included. */
-  readonly readCount: number;
-};
-
 /** One request reads at most this many jobs; a search of more continues with the next page. */
 const READ_MAX = 1_000;
 const READ_PAGE = 200;
@@ -33,10 +28,9 @@ export async function searchSubmitted(
   stores: { readonly jobs: JobStore; readonly tunings: TuningStore },
   page: { readonly countMax: number; readonly after?: PagePosition },
   filter: SubmittedFilter,
-): Promise<SearchedPage> {
+): Promise<SubmittedPage> {
   if (isEverything(filter)) {
-    const found = await listSubmitted(stores, page);
-    return { ...found, readCount: found.items.length };
+    return listSubmitted(stores, page);
   }
   const matches = createMatcher(filter);
   const items: Submitted[] = [];
@@ -50,15 +44,15 @@ export async function searchSubmitted(
         items.push(item);
       }
       if (items.length === page.countMax) {
-        return { items, next: positionOf(item), readCount };
+        return { items, next: positionOf(item) };
       }
     }
     if (read.next === null) {
-      return { items, next: null, readCount };
+      return { items, next: null };
     }
     after = read.next;
   }
-  return { items, next: after ?? null, readCount };
+  return { items, next: after ?? null };
 }
 
 /** The jobs of these ids that a search with this filter finds; the jobs of trials are not listed, and cost no read. */

@@ -1,7 +1,6 @@
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 import { viewOf } from '../cli/test-cloud.ts';
-import { causeOf } from './example-cause.ts';
 import { exampleMetric, exampleReading } from './example-series.ts';
 import type { FixtureJob } from './fixture-api.ts';
 
@@ -107,37 +106,4 @@ export function exampleLog(jobId: string, start: number, count: number): readonl
           : `step ${index} | loss ${(2 * Math.exp(-index / count)).toFixed(4)} | 412 images/s`,
     };
   });
-}
-
-/** A job that ran out of GPU memory, whose agent noticed what came before. */
-export function failedJob(jobId: string, start: number): FixtureJob {
-  const at = (minutes: number) => new Date(start + minutes * MINUTE).toISOString();
-  const { view, series } = interruptedJob(jobId, start);
-  const [first] = view.timeline;
-  const evidence = [
-    '  File "/opt/dropforge/env/lib/python3.11/site-packages/torch/nn/functional.py", line 2450, in batch_norm',
-    'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 98.00 MiB. GPU 0 has a total capacity of 14.58 GiB',
-  ];
-  const message = 'The program ran out of GPU memory on GPU 0 (14.6 GiB): it tried to allocate 98 MiB more.';
-  const remedy = 'Use a batch of 128 instead of 256, or accumulate gradients over 2 steps, or choose 1 x V100 or L4.';
-  const cause = causeOf({
-    ...{ code: 'OUT_OF_MEMORY', class: 'user', message, remedy, evidence },
-    ...{ label: 'gpu_oom', canRetryHelp: false, rootLine: evidence[1] ?? null },
-  });
-  const finding = {
-    ...{ code: 'MEMORY_NEAR_FULL', replica: 'master-0', sinceTime: at(6), untilTime: null },
-    message: 'GPU 0 used 14.2 of 14.6 GiB (97%).',
-    remedy: 'A batch of 224 leaves a tenth of the memory free.',
-    evidence: ['gpu/0/memory-used 15,247,343,616'],
-  };
-  const ended = { ...view, state: 'FAILED', endTime: at(8), attempt: 1, placement: null, replicas: [] };
-  return {
-    view: {
-      ...ended,
-      ...{ cause, health: [finding], errorMessage: message },
-      timeline: first === undefined ? [] : [{ ...first, cause: 'OUT_OF_MEMORY', message }],
-    },
-    series: (series ?? []).filter(({ attempt }) => attempt === 1),
-    log: exampleLog(jobId, start, 100),
-  };
 }

@@ -4,10 +4,10 @@ import hashlib
 import json
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, Mapping, Optional, Sequence
+from typing import Callable, Mapping, Optional, Sequence
 
 from vm_agent.container.engine import Engine, find_engine
 from vm_agent.container.gpus import device_arguments
@@ -29,7 +29,6 @@ from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.memory_limit import machine_memory_bytes, memory_limit_bytes
 from vm_agent.program.unsaved_files import describe_unsaved_below
-from vm_agent.program.usage import measure_tree
 from vm_agent.setup.environment import VM_MARKER, program_arguments, program_environment
 from vm_agent.setup.installers import ToolResult
 from vm_agent.shell.enter import write_container_entry

@@ -4,7 +4,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Mapping, Optional, Protocol
+from typing import Callable, Mapping, Protocol
 
 from vm_agent.cache.store import BackgroundStore
 from vm_agent.container.pull import RegistryAccess

@@ -4,7 +4,7 @@ import signal
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Callable, Optional, Protocol, Sequence
+from typing import Callable, Optional, Protocol
 
 from vm_agent.control.config import Limits
 from vm_agent.control.decisions import ProgramEnd, Readings, StopNotice, check_limits, grace_seconds

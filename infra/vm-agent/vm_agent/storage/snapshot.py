@@ -12,7 +12,7 @@ from vm_agent.storage.new_folders import NewFolders
 from vm_agent.storage.open_files import find_open_files, is_log_name
 from vm_agent.storage.output_changes import Changes, Saved, find_changes
 from vm_agent.storage.output_files import Stamp, scan_output
-from vm_agent.storage.quiet_wait import QUIET_SHARE, QuietWait
+from vm_agent.storage.quiet_wait import QuietWait
 from vm_agent.storage.restless_files import RestlessFiles
 from vm_agent.storage.staging import StagedFile, Staging
 

@@ -81,6 +81,13 @@ export function findRoot(logLines: readonly string[]): Root | undefined {
   return unexplained(log, exceptions);
 }
 
+/** The patterns of a rule that each match a log alone, whatever has precedence over the rule. */
+export function matchingPatterns(rule: Rule, logLines: readonly string[]): readonly RegExp[] {
+  const log = toLogText(logLines);
+  const exceptions = exceptionsOf(log);
+  return rule.patterns.filter((pattern) => matchRule({ ...rule, patterns: [pattern] }, log, exceptions) !== undefined);
+}
+
 function matchRule(rule: Rule, log: LogText, exceptions: readonly number[]): Match | undefined {
   const { scope = 'text' } = rule;
   if (scope === 'alone' && exceptions.some((line) => !FOLLOW_UP.test(log.lines[line]?.message ?? ''))) {

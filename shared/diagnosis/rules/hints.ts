@@ -71,7 +71,6 @@ export const HINT_RULES: readonly Rule[] = [
     label: 'checkpoint_corrupt',
     patterns: [
       /\b(?:saver\.restore|load_state_dict|load_checkpoint|restore_checkpoint|load_weights|resume_from_checkpoint)\(/,
-      /\btraining\/saver\.py.{0,60}in restore\b/,
     ],
     unless: /^\s*(?:#|print|INFO)/,
     example: '    saver.restore(sess, ckpt)',
@@ -152,7 +151,6 @@ export const FRAME_RULES: readonly Rule[] = [
     patterns: [
       /torch[/\\]nn[/\\](?:functional|modules[/\\](?:conv|linear|loss|batchnorm|sparse|rnn|normalization))\.py(?:", line \d+,|:\d+,)? in/,
       /\bin _?(?:standardize\w*|assert_input_compatibility|check_array_length\w*)\b|exception_prefix='/,
-      /keras[/\\](?:src[/\\])?(?:engine[/\\])?(?:input_spec|training_utils\w*)\.py(?:", line \d+,|:\d+,)? in/,
     ],
     scope: 'alone',
     example: '  File "/v/torch/nn/modules/conv.py", line 439, in _conv_forward',
@@ -188,11 +186,7 @@ export const FRAME_RULES: readonly Rule[] = [
   },
   {
     label: 'not_found_data',
-    patterns: [
-      /\blabel_map_util\.py\b/,
-      /\bpandas\/(?:_libs\/parsers\.pyx|io\/(?:common|parsers)\b)/,
-      /\/python\/lib\/io\/file_io\.py(?:", line \d+,|:\d+,)? in/,
-    ],
+    patterns: [/\blabel_map_util\.py\b/, /\bpandas\/(?:_libs\/parsers\.pyx|io\/(?:common|parsers)\b)/],
     scope: 'alone',
     example: '  File "pandas/_libs/parsers.pyx", line 705, in pandas._libs.parsers.TextReader._setup_parser_source',
   },

@@ -12,6 +12,9 @@ resource "google_storage_bucket_object" "agent" {
   content_type    = "application/zip"
   deletion_policy = "ABANDON"
 
+  # The grants of VMs: without them, each job of the new `provision`, which awaits this object, would end with a 403.
+  depends_on = [module.storage]
+
   lifecycle {
     precondition {
       condition     = fileexists(local.agent_file)

@@ -72,7 +72,7 @@ def fetch(config, uri, sha256, target):
         email = read_metadata('service-accounts/default/email').strip()
         todo = {
             403: f'Grant {email} storage.objects.get on the bucket, and upload the object: terraform apply does both.',
-            404: 'It was deleted or never uploaded: npm run build and terraform apply upload it.',
+            404: 'It was deleted or never uploaded: npm run build and terraform apply (or dropforge up) upload it.',
         }.get(error.code, '')
         message = f'The agent {uri} could not be read: Cloud Storage answered {error.code}. {todo}'
         answer = error.read(1000).decode('utf-8', 'replace')

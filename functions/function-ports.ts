@@ -19,7 +19,7 @@ import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import type { NotificationChannels } from '#shared/protocol/notification-channels.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
-import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 /** Everything that functions are built from. Each takes a subset; composition roots provide it. */
 export type FunctionPorts = {

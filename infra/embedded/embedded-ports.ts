@@ -50,7 +50,7 @@ import type { Vm } from '#shared/ports/vm-provider.ts';
 import type { AgentRef } from '#shared/protocol/agent-ref.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
-import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 /** Where public buckets are that the embedded cloud does not have. */
 const PUBLIC_STORAGE = 'https://storage.googleapis.com';

@@ -8,6 +8,8 @@ export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-age
 
 const REGISTRY_CREDENTIALS = ['NONE', 'GOOGLE', 'SECRET'] as const;
 
+const path = z.array(z.union([z.string(), z.int().min(0)])).min(1);
+
 const gsUri = z.string().refine((uri) => parseGsUri(uri).bucket !== '');
 
 /**
@@ -95,6 +97,11 @@ export const vmConfigSchema = z.object({
   gpuCount: z.int().min(0).max(16),
   /** The TrainingInput with snake_case keys, for the key `job` of `TF_CONFIG`. */
   trainingInput: z.record(z.string(), z.unknown()),
+  /**
+   * Lists of arguments that are empty at the path `at`, because their values stand at the path `of`, from the position
+   * `start` to the position before `end`.
+   */
+  repeatedArguments: z.array(z.object({ at: path, of: path, start: z.int().min(0), end: z.int().min(1) })),
   limits: z.object({
     /** The remainder of the job's maxRunningTime when the program starts. */
     maxRunningSeconds: z.number().positive(),

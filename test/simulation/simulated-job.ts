@@ -1,7 +1,7 @@
 import type { Job } from '#shared/domain/job.ts';
 import type { ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
-import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 import { queuedJob } from '../support/domain/example-job.ts';
 import type { Prng } from './prng.ts';
 

@@ -4,7 +4,7 @@ import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scri
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
-import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 /** The port that AI Platform's clusters used (docs, "Distributed training details"). */
 const CLUSTER_PORT = 2_222;

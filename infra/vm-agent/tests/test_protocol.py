@@ -251,6 +251,16 @@ class ConfigTest(unittest.TestCase):
         for command in ('CONTINUE', 'WAIT'):
             self.assertIsNone(evaluate_answer({**answer, 'command': command}))
 
+    def test_arguments_stand_in_the_configuration_once_and_where_the_program_reads_them(self) -> None:
+        for name in ('vm-config.json', 'vm-config-container.json'):
+            with self.subTest(name):
+                self.assertEqual(golden(name)['trainingInput']['args'], [])
+                self.assertEqual(read_config(golden(name)).spec.training_input['args'], ['--epochs', '10'])
+        body = golden('vm-config.json')
+        body['repeatedArguments'][0]['of'] = ['program', 'container', 'argv']
+        with self.assertRaisesRegex(ConfigError, r"no value at \['program', 'container', 'argv'\]"):
+            read_config(body)
+
     def test_a_configuration_without_a_cache_installs_at_every_start(self) -> None:
         body = golden('vm-config.json')
         cache = read_config(body).environment_cache

@@ -5,7 +5,8 @@ import { type Instance, type JobIn, type PendingJob, replicasOf, type TimestampM
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { CreateOutcome, Vm, VmCreation, VmRequest } from '#shared/ports/vm-provider.ts';
-import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
+import { vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 /** The state of an attempt's VMs: all exist, or they wait for capacity, or none exists. */
 export type Created =

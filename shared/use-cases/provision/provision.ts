@@ -20,7 +20,7 @@ import type { VmCreation } from '#shared/ports/vm-provider.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type Created, createVms, findPendingVms } from '#shared/use-cases/provision/create-vms.ts';
 import { expectReplicas } from '#shared/use-cases/provision/expect-replicas.ts';
-import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 export type ProvisionPorts = EventPorts & {
   readonly vms: VmCreation;

@@ -184,6 +184,7 @@ export function configure(
     gpuCount: 0,
     clusterSpec: null,
     trainingInput: { scale_tier: 'BASIC', python_module: 'trainer.task' },
+    repeatedArguments: [],
     limits: {
       maxRunningSeconds: 60,
       setupSeconds: 60,

@@ -23,7 +23,8 @@ import { SERVICE_VARIABLES } from '#shared/protocol/service-variables.ts';
 import { METADATA_KEYS, vmConfigSchema } from '#shared/protocol/vm-config.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
-import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
+import { vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
 import { INSTANCE, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 

@@ -75,6 +75,23 @@ describe('the cluster of a job', () => {
   });
 });
 
+it('has each list of arguments once, and says where else the agent needs it', () => {
+  const program = { ...accepted.spec.program, args: ['--data', 'x'.repeat(1_000), '--lr=0.1'] };
+  const [master, worker] = accepted.spec.replicaGroups;
+  const others = { ...program, args: ['--data', 'x'.repeat(1_000)] };
+  const replicaGroups = [master, { ...master, ...worker, program: others }] as const;
+  const spec = { ...accepted.spec, service: 'VERTEX_AI', program, replicaGroups } as const;
+  const text = requestFor(place({ ...accepted, spec }, 0), MASTER).metadata[METADATA_KEYS.config] ?? '';
+  expect(text.split('x'.repeat(1_000))).toHaveLength(2);
+  const pool = (index: number) => ['clusterSpec', 'job', 'worker_pool_specs', index, 'python_package_spec', 'args'];
+  const of = ['program', 'args'];
+  expect((JSON.parse(text) as VmConfig).repeatedArguments).toEqual([
+    { at: ['trainingInput', 'args'], of, start: 0, end: 3 },
+    { at: pool(0), of, start: 0, end: 3 },
+    { at: pool(1), of, start: 0, end: 2 },
+  ]);
+});
+
 describe('the secrets of a job', () => {
   it('are passed to a VM as full resource names, in the deployment’s project unless another is named', () => {
     const secrets = {

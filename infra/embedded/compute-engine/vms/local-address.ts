@@ -1,4 +1,4 @@
-import type { ClusterMember } from '#shared/use-cases/provision/vm-request.ts';
+import type { ClusterMember } from '#shared/use-cases/provision/vm-settings.ts';
 
 /** Below the ephemeral ports of operating systems, and above the ports that services commonly use. */
 const PORT_FIRST = 20_000;

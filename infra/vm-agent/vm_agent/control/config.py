@@ -7,7 +7,7 @@ It is written together with the agent, which reads exactly its fields: none has 
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from vm_agent.cache.location import CacheLocation
 from vm_agent.container.spec import ContainerSpec
@@ -119,6 +119,7 @@ FIELDS: Kinds = {
     'clusterSpec': OBJECT_OR_NULL,
     'gpuCount': int,
     'trainingInput': dict,
+    'repeatedArguments': list,
     'limits': dict,
     'intervals': dict,
     'trial': OBJECT_OR_NULL,
@@ -153,13 +154,15 @@ def read_config(body: Any) -> Config:
     """Reads a parsed configuration. Raises ConfigError."""
     body = _fields(body, '', FIELDS)
     program = _fields(body['program'], 'program', PROGRAM_FIELDS)
+    container = _read_container(program['container'])
     trial = _read_trial(body['trial'])
+    _repeat_arguments(body)
     return Config(
         spec=_read_spec(body, program, trial),
         endpoints=_read_flat(Endpoints, body['endpoints'], 'endpoints'),
         secrets={name: str(version) for name, version in program['secrets'].items()},
         packages=tuple(_read_package(package) for package in program['packages']),
-        container=_read_container(program['container']),
+        container=container,
         nice=program['nice'],
         reads_output=program['metricsFromOutput'],
         replica_count=body['replicaCount'],
@@ -170,6 +173,24 @@ def read_config(body: Any) -> Config:
         trial=trial,
         health=_read_health(body['health']),
     )
+
+
+def _repeat_arguments(body: Any) -> None:
+    """Copies each list of arguments, which stands in the configuration once, to its other places."""
+    for entry in body['repeatedArguments']:
+        repeated = _fields(entry, 'repeatedArguments', {'at': list, 'of': list, 'start': int, 'end': int})
+        *parents, key = repeated['at']
+        values = _value_at(body, repeated['of'])
+        _value_at(body, parents)[key] = values[repeated['start'] : repeated['end']]
+
+
+def _value_at(body: Any, path: Sequence[Union[str, int]]) -> Any:
+    try:
+        for key in path:
+            body = body[key]
+    except (KeyError, IndexError, TypeError) as error:
+        raise ConfigError(f'dropforge-config has no value at {path}, which repeatedArguments names.') from error
+    return body
 
 
 def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any], trial: Optional[Trial]) -> ReplicaSpec:

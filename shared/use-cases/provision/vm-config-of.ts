@@ -1,0 +1,150 @@
+import { countGpus } from '#shared/catalog/catalog.ts';
+import { argvOf } from '#shared/domain/container.ts';
+import { imageHostOf } from '#shared/domain/image-reference.ts';
+import { type JobIn, type ReplicaId, replicasOf, type TrialRef } from '#shared/domain/job.ts';
+import { type ContainerProgram, type JobSpec, type ReplicaGroup, ROLES, type Role } from '#shared/domain/job-spec.ts';
+import { SETUP_MS_MAX, SETUP_REPORT_MS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
+import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
+import { toCustomJobSpecDictionary } from '#shared/job-file/formats/vertex-ai/custom-job-spec-dictionary.ts';
+import { withDefaults } from '#shared/protocol/program-options.ts';
+import type { VmConfig } from '#shared/protocol/vm-config.ts';
+import { withoutRepetitions } from '#shared/use-cases/provision/repeated-arguments.ts';
+import type { CachedEnvironments, ConfigSettings } from '#shared/use-cases/provision/vm-settings.ts';
+
+/** The parts of a job that its VMs are configured with. */
+export type ConfiguredJob = Pick<JobIn<'PREPARING'>, 'jobId' | 'attempt' | 'spec' | 'packages' | 'trial'>;
+
+/**
+ * The value of the metadata attribute `dropforge-config` of one replica's VM, whose program may run for `programMs`. Each
+ * list of arguments stands in it once.
+ */
+export function vmConfigOf(
+  job: ConfiguredJob,
+  { role, index }: ReplicaId,
+  { settings, programMs }: { readonly settings: ConfigSettings; readonly programMs: number },
+): VmConfig {
+  const group = groupOf(job.spec, role);
+  const { diskBytesMax, ...limits } = settings.limits;
+  const bootDiskBytesMax = Math.floor(group.bootDiskGib * 2 ** 30 * 0.95);
+  return withoutRepetitions({
+    projectId: settings.projectId,
+    jobId: job.jobId,
+    attempt: job.attempt,
+    role,
+    index,
+    endpoints: settings.endpoints,
+    program: programOf(job, role, settings),
+    jobDir: job.spec.jobDir,
+    cluster: clusterOf(job, settings),
+    replicaCount: replicasOf(job.spec).length,
+    clusterSpec: clusterSpecOf(job, settings),
+    gpuCount: settings.hasRequestedGpus ? countGpus(group) : 0,
+    trainingInput: toTrainingInputDictionary(job.spec),
+    limits: {
+      ...limits,
+      maxRunningSeconds: programMs / 1_000,
+      setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
+      // The agent stops first and reports why: the rules add `maxRunningGraceMs`.
+      uploadSeconds: UPLOAD_GRACE_MS / 1_000,
+      keepOnFailureSeconds: job.spec.limits.keepOnFailureMs / 1_000,
+      diskBytesMax: Math.min(diskBytesMax, bootDiskBytesMax),
+      diskSetting: diskBytesMax < bootDiskBytesMax ? 'diskBytesMax' : 'bootDiskSizeGb',
+    },
+    intervals: settings.intervals,
+    trial: job.trial === null ? null : trialOf(job.trial),
+    health: healthOf(job.spec),
+    cachedEnvironments: cachedEnvironmentsFor(job.spec, settings),
+  });
+}
+
+/** The replicas of a role; the master's if the job has none of it. */
+export function groupOf({ replicaGroups }: JobSpec, wanted: Role): ReplicaGroup {
+  return replicaGroups.find(({ role }) => role === wanted) ?? replicaGroups[0];
+}
+
+function cachedEnvironmentsFor({ serviceAccount }: JobSpec, settings: ConfigSettings): CachedEnvironments | null {
+  const shared = settings.cachedEnvironments;
+  return (serviceAccount === null ? shared : settings.cachedEnvironmentsOf?.(serviceAccount)) ?? null;
+}
+
+function trialOf({ ordinal, metricIds }: TrialRef): NonNullable<VmConfig['trial']> {
+  return { trialId: String(ordinal), metricIds: [...metricIds] };
+}
+
+function healthOf({ health }: JobSpec): VmConfig['health'] {
+  const { stalledAfterMs, ...actions } = health;
+  return { ...actions, ...(stalledAfterMs !== undefined && { stalledAfterSeconds: stalledAfterMs / 1_000 }) };
+}
+
+function programOf({ spec, packages }: ConfiguredJob, role: Role, settings: ConfigSettings): VmConfig['program'] {
+  const program = spec.replicaGroups.find((group) => group.role === role)?.program ?? spec.program;
+  const ofPackages = packages.filter(({ uri }) => program.packageUris.includes(uri));
+  const common = {
+    passesJobDir: spec.passesJobDir,
+    environment: { ...program.environment },
+    secrets: secretsOf(spec, settings.projectId),
+    packages: ofPackages,
+    ...withDefaults(spec.programOptions),
+  };
+  return program.kind === 'CONTAINER'
+    ? { module: '', args: [], container: containerOf(program, settings), ...common }
+    : { module: program.module, args: [...program.args], container: null, ...common };
+}
+
+function containerOf(
+  program: ContainerProgram,
+  { imageCredentialsOf }: ConfigSettings,
+): NonNullable<VmConfig['program']['container']> {
+  if (program.image === null) {
+    // Intake accepts a container with its pinned image only, so this is a defect.
+    throw new Error(`The image ${program.imageUri} was not pinned.`);
+  }
+  const { uri, sizeBytes, user, workingDir } = program.image;
+  const credentials = imageCredentialsOf(imageHostOf(uri) ?? '');
+  return { image: uri, sizeBytes, argv: [...argvOf(program)], user, workingDir, credentials };
+}
+
+function secretsOf({ secrets }: JobSpec, projectId: string): Record<string, string> {
+  const named = Object.entries(secrets);
+  return Object.fromEntries(
+    named.map(([variable, { project, secret, version }]) => [
+      variable,
+      `projects/${project ?? projectId}/secrets/${secret}/versions/${version}`,
+    ]),
+  );
+}
+
+/**
+ * `TF_CONFIG`'s cluster: the master is called `chief`; evaluators are never in it (AI Platform, distributed training
+ * details).
+ */
+function clusterOf(job: ConfiguredJob, settings: ConfigSettings): Record<string, string[]> {
+  const { evaluator: _, master = [], ...others } = addressesByRole(job, settings);
+  return { chief: master, ...others };
+}
+
+/** Vertex AI's form of the same: its worker pools are the roles in this order, evaluators included. */
+function clusterSpecOf(job: ConfiguredJob, settings: ConfigSettings): VmConfig['clusterSpec'] {
+  if (job.spec.service === 'AI_PLATFORM') {
+    return null;
+  }
+  const addresses = addressesByRole(job, settings);
+  const pools = ROLES.map((role, pool) => [`workerpool${pool}`, addresses[role] ?? []] as const);
+  return {
+    cluster: Object.fromEntries(pools.filter(([_, hosts]) => hosts.length > 0)),
+    job: toCustomJobSpecDictionary(job.spec),
+  };
+}
+
+function addressesByRole(
+  { jobId, attempt, spec }: ConfiguredJob,
+  { clusterAddressOf }: ConfigSettings,
+): Partial<Record<Role, string[]>> {
+  const addresses: Partial<Record<Role, string[]>> = {};
+  for (const [position, replica] of replicasOf(spec).entries()) {
+    const address = clusterAddressOf({ jobId, attempt, position, vmName: vmNameOf(jobId, attempt, replica) });
+    addresses[replica.role] = [...(addresses[replica.role] ?? []), address];
+  }
+  return addresses;
+}

@@ -2,6 +2,13 @@ import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { ReplicaId } from '#shared/domain/job.ts';
 import type { BootDiskType, ProvisioningModel, Reservation } from '#shared/domain/job-spec.ts';
 
+/**
+ * Compute Engine's limits on metadata: 256 KiB per value, 512 KiB in total
+ * (cloud.google.com/compute/docs/metadata/setting-custom-metadata).
+ */
+export const METADATA_VALUE_BYTES_MAX = 256 << 10;
+export const METADATA_BYTES_MAX = 512 << 10;
+
 /** Everything that a VM is created from. */
 export type VmRequest = ReplicaId & {
   readonly vmName: string;
@@ -30,7 +37,7 @@ export type VmRequest = ReplicaId & {
   readonly capacityWaitSeconds: number | null;
   /** Compute Engine deletes the VM after this time, whatever the control plane and the agent do. */
   readonly maxRunSeconds: number;
-  /** Metadata attributes: at most 256 KiB each, 512 KiB in total. */
+  /** Metadata attributes: at most METADATA_VALUE_BYTES_MAX each, less than METADATA_BYTES_MAX with their keys. */
   readonly metadata: Readonly<Record<string, string>>;
 };
 

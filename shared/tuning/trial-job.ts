@@ -8,7 +8,10 @@ import type { TuningCommon } from '#shared/tuning/tuning.ts';
  * below that of the tuning. Documented for both services: `--name=value` (AI Platform, "Hyperparameter tuning
  * overview"; Vertex AI, "Update your training code"), and the trial's id as the name of the directory.
  */
-export function trialSpecOf({ spec }: Pick<TuningCommon, 'spec'>, trial: Trial): JobSpec {
+export function trialSpecOf(
+  { spec }: Pick<TuningCommon, 'spec'>,
+  trial: Pick<Trial, 'jobId' | 'ordinal' | 'values'>,
+): JobSpec {
   const args = argumentsOf(trial.values);
   const withValues = (program: Program): Program => ({ ...program, args: [...program.args, ...args] });
   const withOwnValues = (group: ReplicaGroup): ReplicaGroup =>

@@ -31,6 +31,7 @@ import {
 import { checkResumedTuning, type ResumedStudy } from '#shared/use-cases/intake/check-resumed-tuning.ts';
 import { checkRights, jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
 import { checkShell } from '#shared/use-cases/intake/check-shell.ts';
+import { checkVmConfig } from '#shared/use-cases/intake/check-vm-config.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
 import { pinImages, type ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
@@ -147,7 +148,10 @@ async function checkAll(ports: CheckPorts, submission: Submission): Promise<Subm
     warnings: found.warnings,
     now: submission.now,
   };
-  return { accepted, resumed, images };
+  const tooLong = checkVmConfig(accepted, resumed);
+  return tooLong === null
+    ? { accepted, resumed, images }
+    : { outcome: { verdict: 'REFUSED', jobId, problems: [tooLong], warnings: found.warnings }, spec, images };
 }
 
 type Valid = { readonly draft: JobDraft; readonly spec: JobSpec; readonly zones: readonly string[] };

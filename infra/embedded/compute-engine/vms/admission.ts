@@ -1,6 +1,6 @@
 import { causeOf } from '#shared/domain/cause.ts';
 import type { VmCreateFailure } from '#shared/domain/event.ts';
-import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import { METADATA_BYTES_MAX, METADATA_VALUE_BYTES_MAX, type VmRequest } from '#shared/ports/vm-provider.ts';
 
 /** The capacity of the embedded cloud, and its timing. */
 export type VmProviderConfig = {
@@ -41,12 +41,6 @@ export type Admission = Occupancy & {
   readonly python: string | undefined;
 };
 
-/**
- * Compute Engine's limits on metadata: 256 KiB per value, 512 KiB in total
- * (cloud.google.com/compute/docs/metadata/setting-custom-metadata).
- */
-const METADATA_VALUE_BYTES_MAX = 262_144;
-const METADATA_BYTES_MAX = 524_288;
 const VM_NAME = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Why the VM cannot be created, because of its configuration or for lack of capacity; undefined if it can. */

@@ -1,0 +1,113 @@
+import { jsonBytesOf } from '#shared/domain/job-size.ts';
+import type { Parameter, ParameterSpace } from '#shared/domain/study.ts';
+import { METADATA_BYTES_MAX, METADATA_VALUE_BYTES_MAX } from '#shared/ports/vm-provider.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+import type { VmConfig } from '#shared/protocol/vm-config.ts';
+import { trialJobIdOf } from '#shared/tuning/trial.ts';
+import { formatValue, trialRefOf, trialSpecOf } from '#shared/tuning/trial-job.ts';
+import type { Accepted, AcceptedStudy } from '#shared/use-cases/intake/accept-submission.ts';
+import { checkClusterVariables } from '#shared/use-cases/intake/check-cluster-variables.ts';
+import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
+import { type ConfiguredJob, vmConfigOf } from '#shared/use-cases/provision/vm-config-of.ts';
+import type { ConfigSettings } from '#shared/use-cases/provision/vm-settings.ts';
+
+/** More attempts, and trials of one tuning with those that repeat others, than there can be. */
+const ORDINAL_MAX = 99_999;
+
+/** The longest values that a deployment, which intake does not know in full, adds to the configuration of a VM. */
+const LONGEST_SETTINGS: ConfigSettings = longestSettings('x'.repeat(255), Number.MAX_SAFE_INTEGER);
+
+function longestSettings(text: string, integer: number): ConfigSettings {
+  const url = `https://${text}`;
+  const cachedEnvironments = cachedEnvironmentsIn(text, integer);
+  return {
+    projectId: text.slice(0, 30),
+    endpoints: { heartbeatUrl: url, heartbeatAudience: url, storageUrl: url, loggingUrl: url, secretManagerUrl: url },
+    intervals: { heartbeatSeconds: integer, syncSeconds: integer, logSeconds: integer },
+    limits: {
+      stopGraceSeconds: integer,
+      preemptionNoticeSeconds: integer,
+      controlPlaneTimeoutSeconds: integer,
+      logBytesMax: integer,
+      diskBytesMax: integer,
+    },
+    hasRequestedGpus: true,
+    imageCredentialsOf: () => ({ kind: 'SECRET', secret: url }),
+    cachedEnvironments,
+    cachedEnvironmentsOf: () => cachedEnvironments,
+    clusterAddressOf: ({ vmName }) => `${vmName}:65535`,
+  };
+}
+
+type Part = { readonly what: string; readonly keys: readonly string[]; readonly remedy: string };
+
+const LONG_VALUES_REMEDY = 'Put long values into a file in a bucket or in the package, and pass its name.';
+
+/** The parts of a configuration that can be long, and the keys of their values. */
+const PARTS: readonly Part[] = [
+  {
+    what: 'its arguments',
+    keys: ['args', 'argv', 'command', 'container_args', 'container_command'],
+    remedy: LONG_VALUES_REMEDY,
+  },
+  { what: 'its environment variables', keys: ['environment'], remedy: LONG_VALUES_REMEDY },
+  { what: 'its packages', keys: ['packages', 'package_uris'], remedy: 'Use fewer packages, or shorter names.' },
+  { what: 'the addresses of its VMs', keys: ['cluster'], remedy: 'Request fewer replicas.' },
+];
+
+/**
+ * Why no VM of a submission could run: its configuration is too long for a metadata value, or a variable that the agent
+ * makes of it is too long for Linux. Null if every attempt and every trial can be configured. The other metadata values
+ * have a few KiB, so that all values together fit as well.
+ */
+export function checkVmConfig(accepted: Accepted, study: AcceptedStudy | null): Problem | null {
+  const job = study === null ? { ...accepted, jobId: accepted.spec.jobId, trial: null } : longestTrial(accepted, study);
+  const configs = job.spec.replicaGroups.map(({ role, count }) =>
+    vmConfigOf({ ...job, attempt: ORDINAL_MAX }, { role, index: count - 1 }, longestRun(job)),
+  );
+  const problems = configs.map((config) =>
+    jsonBytesOf(config) > METADATA_VALUE_BYTES_MAX ? describe(config) : checkClusterVariables(job.spec, config),
+  );
+  return problems.find((problem) => problem !== null) ?? null;
+}
+
+function longestRun({ spec }: Pick<ConfiguredJob, 'spec'>) {
+  // Attempts after the first may have any part of a second left.
+  return { settings: LONGEST_SETTINGS, programMs: spec.limits.maxRunningMs + 86_400_000.5 };
+}
+
+function longestTrial({ spec, packages }: Accepted, { study }: AcceptedStudy): Omit<ConfiguredJob, 'attempt'> {
+  const tuning = { spec, study, tuningId: spec.jobId };
+  const jobId = trialJobIdOf(spec.jobId, ORDINAL_MAX);
+  const values = Object.fromEntries(parametersIn(study.parameters).map(({ id, space }) => [id, longestValueOf(space)]));
+  const trial = { jobId, ordinal: ORDINAL_MAX, values };
+  return { jobId, packages, spec: trialSpecOf(tuning, trial), trial: trialRefOf(tuning, trial) };
+}
+
+/** With those that are active for some values of others only. */
+function parametersIn(parameters: readonly Parameter[]): readonly Parameter[] {
+  return parameters.flatMap((parameter) => [
+    parameter,
+    ...parametersIn(parameter.children.map(({ parameter: child }) => child)),
+  ]);
+}
+
+function longestValueOf(space: ParameterSpace): string {
+  const values = 'values' in space ? space.values : [space.min, space.max, -Number.MIN_VALUE, -(2 ** -1_022)];
+  const [longest = ''] = values.map(formatValue).sort((a, b) => jsonBytesOf(b) - jsonBytesOf(a));
+  return longest;
+}
+
+function describe(config: VmConfig): Problem {
+  const longest = PARTS.reduce((one, other) => (bytesOf(config, other) > bytesOf(config, one) ? other : one));
+  return {
+    code: 'CONFIGURATION_TOO_LONG',
+    message: `The configuration of a VM of this job can have ${jsonBytesOf(config)} bytes, ${bytesOf(config, longest)} of them in ${longest.what}. Compute Engine accepts ${METADATA_VALUE_BYTES_MAX} bytes (256 KiB) in one value of a VM's metadata, and ${METADATA_BYTES_MAX} bytes (512 KiB) in all values together.`,
+    remedy: longest.remedy,
+  };
+}
+
+function bytesOf(config: VmConfig, { keys }: Part): number {
+  const rest = JSON.stringify(config, (key, value: unknown) => (keys.includes(key) ? undefined : value));
+  return jsonBytesOf(config) - Buffer.byteLength(rest);
+}

@@ -1,4 +1,4 @@
-"""The metrics that the program logs to MLflow, from its database (docs/adr/0042)."""
+"""The metrics that the program logs to MLflow, from its database (docs/adr/0044)."""
 
 import os
 import re

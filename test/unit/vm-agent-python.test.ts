@@ -21,7 +21,7 @@ async function runTests(python: string, pattern: string): Promise<number> {
 }
 
 describe.runIf(!isComplete)('the Python tests of the VM agent', () => {
-  it('pass', { timeout: 240_000 }, async () => {
+  it('pass', { timeout: 600_000 }, async () => {
     expect(await runTests('python3', 'test*.py')).toBeGreaterThan(40);
   });
 

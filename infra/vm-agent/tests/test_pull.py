@@ -201,7 +201,8 @@ class LoginTest(unittest.TestCase):
     def test_docker_finds_its_daemon_without_the_configuration_of_the_user(self) -> None:
         environment, read, _ = self.log_in(f'ghcr.io/lab/digits@{DIGEST}', None)
         self.assertEqual(environment['DOCKER_HOST'], 'unix:///home/alice/docker.sock')
-        self.assertEqual(read, {})
+        # An empty one would have Docker ask the machine's credential helper (docker/cli, LoadDefaultConfigFile).
+        self.assertEqual(read, {'auths': {'ghcr.io': {}}})
 
     def test_docker_hub_has_its_own_name_in_the_configuration(self) -> None:
         _, read, _ = self.log_in(f'docker.io/lab/digits@{DIGEST}', ('alice', 'horse'))

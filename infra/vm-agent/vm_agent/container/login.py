@@ -59,10 +59,9 @@ def logged_in(
 
 
 def _configuration(host: str, credentials: Credentials) -> Mapping[str, object]:
-    if credentials is None:
-        return {}
-    login = base64.b64encode(':'.join(credentials).encode()).decode('ascii')
-    return {'auths': {DOCKER_HUB if host in DOCKER_HUB_HOSTS else host: {'auth': login}}}
+    """Without any login, Docker would ask a credential helper that it finds on the machine for the user's own."""
+    login = {} if credentials is None else {'auth': base64.b64encode(':'.join(credentials).encode()).decode('ascii')}
+    return {'auths': {DOCKER_HUB if host in DOCKER_HUB_HOSTS else host: login}}
 
 
 def _address(engine: Engine) -> Dict[str, str]:

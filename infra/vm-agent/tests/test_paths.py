@@ -80,6 +80,18 @@ class HookTest(unittest.TestCase):
         for folder in (self.folder / 'local', self.output / 'a', self.output / 'b'):
             self.assertTrue((folder / 'use_zipfile' / 'x.txt').is_file(), folder)
 
+    def test_libraries_that_inspect_functions_find_the_names_and_no_hints(self) -> None:
+        venv.EnvBuilder(symlinks=True, with_pip=False).create(self.folder / 'venv')
+        install_path_hook(self.folder / 'venv', 'gs://jobs/mine', self.output, self.folder / 'cache')
+        program = (
+            'import os, typing; '
+            "assert (open.__qualname__, os.stat.__qualname__) == ('open', 'stat'); "
+            'assert typing.get_type_hints(open) == typing.get_type_hints(os.rename) == {}'
+        )
+        python = self.folder / 'venv' / 'bin' / 'python'
+        ran = subprocess.run([python, '-c', program], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+
     def test_maps_only_paths_of_cloud_storage(self) -> None:
         mapper = PathMapper('gs://jobs/a/mine', str(self.output), '/cache', REAL)
         for path in ('/gcs/jobs/a/mine/x', 'gs://jobs/a/mine/x', 'gs:/jobs/a/mine//x', b'/gcs/jobs/a/mine/x'):

@@ -148,6 +148,8 @@ class _Replacement:
         """`module` is where programs find the function."""
         self._mapper, self._real = mapper, real
         self.__name__, self.__doc__, self.__module__ = real.__name__, real.__doc__, module
+        # Read by libraries of typing and logging; built-in functions have the first, and no hints.
+        self.__qualname__, self.__annotations__ = real.__qualname__, {}
         # Has the signature, for inspect.
         self.__wrapped__ = real
 

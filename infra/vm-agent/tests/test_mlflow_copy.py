@@ -13,7 +13,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from mlflow_store import Store
 from saving_agent import Commit, SavingAgent
-from vm_agent.metrics import mlflow_copy
+from vm_agent.metrics import foreign_database, mlflow_copy
 from vm_agent.metrics.mlflow_copy import NAME
 from vm_agent.metrics.mlflow_database import MlflowDatabase
 from vm_agent.metrics.program_metrics import MetricPaths
@@ -111,7 +111,7 @@ class CopyTest(unittest.TestCase):
     def test_a_database_that_exceeds_the_disk_is_reported_at_the_end(self) -> None:
         self.open()
         source = self.source()
-        with mock.patch.object(mlflow_copy, 'FREE_BYTES_MIN', 2**62):
+        with mock.patch.object(foreign_database, 'FREE_BYTES_MIN', 2**62):
             source.read(False)
             self.assertEqual(self.messages, [])
             source.read(True)

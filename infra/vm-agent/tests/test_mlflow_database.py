@@ -1,10 +1,8 @@
-import json
 import math
 import multiprocessing
 import os
 import sys
 import tempfile
-import threading
 import time
 import unittest
 from pathlib import Path
@@ -13,7 +11,6 @@ from typing import List, Optional, Tuple
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
 from mlflow_store import Store, die_in_a_transaction, log_from_a_process
-from vm_agent.metrics.foreign_database import JOURNAL_MAGIC
 from vm_agent.metrics.mlflow_copy import NAME
 from vm_agent.metrics.mlflow_database import SAMPLES_PER_READ_MAX, MlflowDatabase
 from vm_agent.metrics.program_metrics import MetricPaths, MetricSettings, ProgramMetrics
@@ -241,96 +238,6 @@ class WritersTest(DatabaseTest):
                 self.assertEqual(copy.execute('PRAGMA integrity_check').fetchall(), [('ok',)])
                 self.assertEqual(copy.execute('SELECT value FROM metrics').fetchall(), [(0.5,)])
         self.assertEqual(self.messages, [])
-
-
-class HostileProgramTest(DatabaseTest):
-    """A program in a container reaches fewer files than the agent."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.outside = self.home / 'outside.db'
-        private = Store(self.outside)
-        private.log(private.start_run(MAIN, 'private'), [('secret', 1.0, 1)])
-        private.close()
-
-    def test_links_and_pipes_in_the_place_of_the_database_are_not_opened(self) -> None:
-        for suffix in ('', '-journal', '-wal', '-shm'):
-            for put in (lambda path: path.symlink_to(self.outside), os.mkfifo):
-                with self.subTest(f'{suffix} {put}'):
-                    self.use(self.home.with_name(f'{suffix}{put is os.mkfifo}'))
-                    source = self.source()
-                    if suffix != '':
-                        self.open().close()
-                    put(self.database.with_name(f'mlflow.db{suffix}'))
-                    self.assertEqual(series(source, is_last=True), [])
-                    self.assertFalse(any(b'private' in path.read_bytes() for path in self.paths.output.iterdir()))
-
-    def test_a_link_that_is_put_there_while_the_agent_opens_it_is_not_followed(self) -> None:
-        source = self.source()
-        stop = threading.Event()
-
-        def exchange() -> None:
-            part = self.database.with_name('part')
-            while not stop.is_set():
-                part.symlink_to(self.outside)
-                os.replace(part, self.database)
-                part.write_bytes(b'')
-                os.replace(part, self.database)
-
-        thread = threading.Thread(target=exchange)
-        thread.start()
-        try:
-            for _ in range(300):
-                self.assertEqual(series(source), [])
-        finally:
-            stop.set()
-            thread.join()
-
-    def test_a_journal_cannot_have_files_of_the_agent_deleted(self) -> None:
-        store, source = self.open(), self.source()
-        store.start_run(MAIN, 'main')
-        store.close()
-        self.fork(die_in_a_transaction, str(self.database)).join(60)
-        name = str(self.outside).encode()
-        total = sum(name).to_bytes(4, 'big')
-        with open(f'{self.database}-journal', 'ab') as journal:
-            journal.write(name + len(name).to_bytes(4, 'big') + total + JOURNAL_MAGIC)
-        self.assertEqual(series(source, is_last=True), [])
-        self.assertTrue(self.outside.exists())
-        self.assertIn('its journal names other files', self.messages[0])
-
-    def test_a_query_that_never_ends_is_abandoned(self) -> None:
-        store, source = self.open(), self.source()
-        store.execute('ALTER TABLE metrics RENAME TO kept')
-        store.execute(
-            'CREATE VIEW metrics AS WITH RECURSIVE n(rowid) AS (SELECT 1 UNION ALL SELECT rowid + 1 FROM n) '
-            "SELECT rowid, 'loss' AS key, 1 AS value, 1 AS timestamp, 1 AS step, 0 AS is_nan, '1' AS run_uuid FROM n"
-        )
-        began_at = time.monotonic()
-        self.assertEqual(series(source), [])
-        self.assertLess(time.monotonic() - began_at, 10)
-
-    def test_a_file_that_is_no_database_is_reported_at_the_end(self) -> None:
-        for content in (b'', b'SQLite format 3\0' + b'\xff' * 5_000, b'text'):
-            with self.subTest(content[:20]):
-                self.use(self.home.with_name(f'{len(content)}'))
-                source = self.source()
-                self.database.write_bytes(content)
-                self.messages.clear()
-                self.assertEqual(series(source), [])
-                self.assertEqual(self.messages, [])
-                self.assertEqual(series(source, is_last=True), [])
-                self.assertEqual(len(self.messages), 1)
-
-    def test_values_of_other_types_do_not_end_the_reading(self) -> None:
-        store, source = self.open(), self.source()
-        run_id = store.start_run(MAIN, 'main')
-        store.execute('ALTER TABLE metrics RENAME TO kept')
-        store.execute('CREATE TABLE metrics (key, value, timestamp, run_uuid, step, is_nan)')
-        store.execute("INSERT INTO metrics VALUES (5, 'text', NULL, ?, 'x', 0)", (run_id,))
-        store.execute("INSERT INTO metrics VALUES (CAST(x'ff' AS TEXT), 1, 1, ?, 2, 0)", (run_id,))
-        self.assertEqual([(value, step) for _, value, step in series(source)], [(0.0, 0.0), (1.0, 2.0)])
-        self.assertTrue(json.dumps(source.to_json()))
 
 
 if __name__ == '__main__':

@@ -23,7 +23,11 @@ LOCK_SECONDS_MAX = 1.0
 # Between two of these, a writer gets the lock: 64 MiB of 4 KiB each.
 PAGES_PER_STEP = 16_384
 STEP_PAUSE_SECONDS = 0.05
-INSTRUCTIONS_PER_CHECK = 100_000
+INSTRUCTIONS_PER_CHECK = 1_000
+# Of SQLite's own memory. A single value of a gigabyte is larger.
+HEAP_BYTES_MAX = 268_435_456
+# Left on the disk for the program and the agent.
+FREE_BYTES_MIN = 268_435_456
 # sqlite.org/fileformat.html#the_rollback_journal: at the end of a journal that names another one, too.
 JOURNAL_MAGIC = bytes.fromhex('d9d505f920a163d7')
 
@@ -47,6 +51,13 @@ def open_read_only(database: Path, seconds_max: float) -> Iterator['sqlite3.Conn
         yield connection
 
 
+def check_space(size_bytes: int, folder: Path) -> None:
+    """Raises UnreadableDatabase if a copy of this size does not fit on the disk of the folder."""
+    free_bytes = shutil.disk_usage(folder).free
+    if size_bytes > free_bytes - FREE_BYTES_MIN:
+        raise UnreadableDatabase(f'it has {size_bytes} bytes, and the disk of the VM has {free_bytes} left')
+
+
 def copy_database(source: 'sqlite3.Connection', target: Path, seconds_max: float) -> None:
     """Writes a consistent copy, in one file, while the program goes on. Raises UnreadableDatabase."""
     give_up_at = time.monotonic() + seconds_max
@@ -55,8 +66,7 @@ def copy_database(source: 'sqlite3.Connection', target: Path, seconds_max: float
         if time.monotonic() > give_up_at:
             raise UnreadableDatabase(f'it could not be copied within {seconds_max:.0f} s, since it is written to')
 
-    for name in ('', *JOURNALS):
-        target.with_name(target.name + name).unlink(missing_ok=True)
+    remove_database(target)
     with _opened(target.as_uri(), seconds_max) as copy:
         source.backup(copy, pages=PAGES_PER_STEP, progress=check, sleep=STEP_PAUSE_SECONDS)
         copy.execute('PRAGMA journal_mode = DELETE')
@@ -78,24 +88,42 @@ def update(database: Path, statements: Iterator[str], seconds_max: float) -> Non
 def recover(database: Path, folder: Path) -> Path:
     """
     Copies the database of a program that was killed in a transaction into the agent's folder, where the transaction is
-    rolled back. The program has ended. Returns the copy. Raises UnreadableDatabase, and OSError.
+    rolled back. The program has ended. Returns the copy, which the caller removes. Raises UnreadableDatabase, and
+    OSError.
     """
     target = folder / f'recovered-{database.name}'
+    remove_database(target)
+    try:
+        _copy_files(database, target)
+        with _opened(target.as_uri(), LOCK_SECONDS_MAX) as connection:
+            connection.execute('PRAGMA journal_mode = DELETE')
+            connection.execute('SELECT count(*) FROM sqlite_master')
+    except BaseException:
+        remove_database(target)
+        raise
+    return target
+
+
+def remove_database(database: Path) -> None:
     for name in (*JOURNALS, ''):
-        path = target.with_name(target.name + name)
-        path.unlink(missing_ok=True)
+        database.with_name(database.name + name).unlink(missing_ok=True)
+
+
+def _copy_files(database: Path, target: Path) -> None:
+    for name in (*JOURNALS, ''):
         try:
-            with open_below(database.parent, database.name + name) as file, open(path, 'wb') as copy:
-                shutil.copyfileobj(file, copy)
+            with open_below(database.parent, database.name + name) as file:
+                size_bytes = os.fstat(file.fileno()).st_size
+                file.seek(max(0, size_bytes - len(JOURNAL_MAGIC)))
+                if name == '-journal' and file.read() == JOURNAL_MAGIC:
+                    raise UnreadableDatabase('its journal names other files')
+                # Sparse files take their whole size in the copy.
+                check_space(size_bytes, target.parent)
+                file.seek(0)
+                with open(target.with_name(target.name + name), 'wb') as copy:
+                    shutil.copyfileobj(file, copy)
         except FileNotFoundError:
             continue
-        if name == '-journal' and path.read_bytes()[-len(JOURNAL_MAGIC) :] == JOURNAL_MAGIC:
-            path.unlink()
-            raise UnreadableDatabase('its journal names other files')
-    with _opened(target.as_uri(), LOCK_SECONDS_MAX) as connection:
-        connection.execute('PRAGMA journal_mode = DELETE')
-        connection.execute('SELECT count(*) FROM sqlite_master')
-    return target
 
 
 @contextmanager
@@ -112,9 +140,10 @@ def _opened(uri: str, seconds_max: float) -> Iterator['sqlite3.Connection']:
             connection.text_factory = lambda text: text.decode('utf-8', 'replace')
             connection.set_progress_handler(lambda: time.monotonic() > give_up_at, INSTRUCTIONS_PER_CHECK)
             connection.execute('PRAGMA trusted_schema = OFF')
+            connection.execute(f'PRAGMA hard_heap_limit = {HEAP_BYTES_MAX}')
             yield connection
-    except sqlite3.Error as error:
-        raise UnreadableDatabase(str(error)) from error
+    except (sqlite3.Error, MemoryError) as error:
+        raise UnreadableDatabase(str(error) or 'it takes too much memory') from error
 
 
 def _reject_special_files(database: Path) -> None:

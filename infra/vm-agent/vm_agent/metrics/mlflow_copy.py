@@ -9,7 +9,13 @@ import time
 from pathlib import Path
 from typing import Callable, Iterator, Optional, Tuple
 
-from vm_agent.metrics.foreign_database import UnreadableDatabase, copy_database, open_read_only, update
+from vm_agent.metrics.foreign_database import (
+    UnreadableDatabase,
+    check_space,
+    copy_database,
+    open_read_only,
+    update,
+)
 from vm_agent.storage.foreign_files import open_below, open_folder
 
 NAME = 'dropforge-mlflow.db'
@@ -21,8 +27,6 @@ COPY_SECONDS_MAX = 10.0
 COPY_SECONDS_MIN = 15.0
 # Copying a large database takes at most this share of the time.
 COPY_FRACTION_MAX = 0.05
-# Left for the program and the agent.
-FREE_BYTES_MIN = 268_435_456
 
 
 class MlflowCopy:
@@ -77,9 +81,7 @@ class MlflowCopy:
         self._next_at = began_at + max(COPY_SECONDS_MIN, seconds / COPY_FRACTION_MAX)
 
     def _copy(self, source: Path) -> None:
-        size_bytes, free_bytes = source.stat().st_size, shutil.disk_usage(self._part.parent).free
-        if size_bytes > free_bytes - FREE_BYTES_MIN:
-            raise UnreadableDatabase(f'it has {size_bytes} bytes, and the disk of the VM has {free_bytes} left')
+        check_space(source.stat().st_size, self._part.parent)
         with open_read_only(source, COPY_SECONDS_MAX) as connection:
             copy_database(connection, self._part, COPY_SECONDS_MAX)
         update(self._part, _relative_locations(), COPY_SECONDS_MAX)

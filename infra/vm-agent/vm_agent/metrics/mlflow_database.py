@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
-from vm_agent.metrics.foreign_database import UnreadableDatabase, open_read_only, recover
+from vm_agent.metrics.foreign_database import UnreadableDatabase, open_read_only, recover, remove_database
 from vm_agent.metrics.mlflow_copy import MlflowCopy
 from vm_agent.metrics.records import Sample
 
@@ -23,11 +23,11 @@ LARGEST = 1.7976931348623157e308
 
 # Rows have growing numbers: SQLite gives them in the order of commits.
 RUNS = (
-    'SELECT rowid, CAST(run_uuid AS TEXT), substr(CAST(name AS TEXT), 1, 250), '
+    'SELECT CAST(rowid AS INTEGER), substr(CAST(run_uuid AS TEXT), 1, 64), substr(CAST(name AS TEXT), 1, 250), '
     "EXISTS (SELECT 1 FROM tags WHERE tags.run_uuid = runs.run_uuid AND tags.key = 'mlflow.parentRunId') FROM runs"
 )
 METRICS = (
-    'SELECT rowid, CAST(run_uuid AS TEXT), substr(CAST(key AS TEXT), 1, 250), '
+    'SELECT CAST(rowid AS INTEGER), substr(CAST(run_uuid AS TEXT), 1, 64), substr(CAST(key AS TEXT), 1, 250), '
     'CASE WHEN is_nan THEN NULL ELSE CAST(value AS REAL) END, CAST(timestamp AS INTEGER), CAST(step AS INTEGER) '
     'FROM metrics WHERE rowid > ? ORDER BY rowid LIMIT ?'
 )
@@ -84,11 +84,14 @@ class MlflowDatabase:
                     return []
                 source = recover(self._database, self._folder)
                 samples = self._read(source)
+            if self._saves_output:
+                self._copy.update(source, is_last)
         except (UnreadableDatabase, OSError) as error:
             self._log(f'MLflow: its database cannot be read, and its last metrics may be missing: {error}', 'WARNING')
             return []
-        if self._saves_output:
-            self._copy.update(source, is_last)
+        finally:
+            if source != self._database:
+                remove_database(source)
         return samples
 
     def to_json(self) -> Dict[str, Any]:
@@ -124,7 +127,7 @@ class MlflowDatabase:
         prefix = self._prefixes.get(run_id)
         if prefix is None:
             return []
-        name = f'{prefix}/{key}' if prefix else key
+        name = f'{prefix}/{key}' if prefix else key or ''
         counted = self._step_of(name, step or 0)
         if not prefix:
             self.step = counted
@@ -138,8 +141,11 @@ class MlflowDatabase:
             self._steps[name] = (found, is_counted)
         return found
 
-    def _add_run(self, run_id: str, name: Optional[str], is_nested: int) -> None:
+    def _add_run(self, run_id: Optional[str], name: Optional[str], is_nested: int) -> None:
         """The first run that is not nested is the main one; the metrics of others have its name before them."""
+        # A read that failed is repeated from its beginning.
+        if run_id is None or run_id in self._prefixes:
+            return
         if len(self._prefixes) >= RUN_COUNT_MAX:
             if not self._has_omitted_runs:
                 self._has_omitted_runs = True
@@ -159,7 +165,8 @@ class MlflowDatabase:
 
 
 def _last_rows(connection: 'sqlite3.Connection') -> Tuple[int, int]:
-    statement = 'SELECT (SELECT max(rowid) FROM runs), (SELECT max(rowid) FROM metrics)'
+    runs, metrics = (f'CAST((SELECT max(rowid) FROM {table}) AS INTEGER)' for table in ('runs', 'metrics'))
+    statement = f'SELECT {runs}, {metrics}'
     runs_row, metrics_row = connection.execute(statement).fetchone()
     return runs_row or 0, metrics_row or 0
 

@@ -35,6 +35,10 @@ READ_FRACTION_MAX = 0.05
 # Of one call; what is left is read by the next one, but not after the program's end.
 READ_SECONDS_MAX = 2.0
 LAST_READ_SECONDS_MAX = 20.0
+# Until the agent goes on to save the output, whatever a file or database of the program does to its reader. The second
+# applies to a VM that may be shut down within seconds.
+FINISH_SECONDS_MAX = 60.0
+FINISH_HURRIED_SECONDS_MAX = 5.0
 # MLflow creates it when it is first used.
 MLFLOW_DATABASE = 'mlflow.db'
 # For a job that is not a trial, listing the bucket is worth a cent a day.
@@ -170,15 +174,23 @@ class ProgramMetrics:
     def finish(self, is_hurried: bool) -> None:
         """
         Reads all that the program has reported; it has ended, and its output is complete. `is_hurried`: only what takes
-        a moment, since the VM may be shut down.
+        a moment, since the VM may be shut down. What takes longer goes on while the output is saved.
         """
         self._is_finished.set()
         if self._bucket_events is not None and not is_hurried and self._needs_bucket():
             self._bucket_events.finish()
-        try:
-            self._read(is_last=True, seconds_max=READ_SECONDS_MAX if is_hurried else LAST_READ_SECONDS_MAX)
-        except Exception as error:
-            self._report('reading', error)
+
+        def read() -> None:
+            try:
+                self._read(is_last=True, seconds_max=READ_SECONDS_MAX if is_hurried else LAST_READ_SECONDS_MAX)
+            except Exception as error:
+                self._report('reading', error)
+
+        last = threading.Thread(target=read, name='last metrics', daemon=True)
+        last.start()
+        last.join(FINISH_HURRIED_SECONDS_MAX if is_hurried else FINISH_SECONDS_MAX)
+        if last.is_alive():
+            self._settings.log('The last metrics are still being read, and some may be missing.', 'WARNING')
 
     def read(self) -> Progress:
         """Reads what is new. Returns the last values."""

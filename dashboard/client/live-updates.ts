@@ -93,7 +93,11 @@ function createPoller(environment: LiveEnvironment, { status, jobId, publish }: 
       const answer = await environment.poll({ marker, jobId: asked });
       // Other requests may have failed meanwhile, too.
       const isEverything = answer.isEverything || failures > 0;
-      [marker, failures] = [answer.marker, 0];
+      failures = 0;
+      // The answer about one job leaves out the changes of others, which are shown by now.
+      if (asked === null || asked === jobId()) {
+        marker = answer.marker;
+      }
       publish(isEverything ? 'ALL' : answer.changes.filter(isNew));
       proceed('LIVE', jobId() === asked ? answer.pollAfterMs : 0);
     } catch {

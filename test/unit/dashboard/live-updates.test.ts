@@ -134,6 +134,22 @@ it('asks for the changes of the one job that is shown, as soon as it is', async 
   expect(queries.at(-1)?.jobId).toBeNull();
 });
 
+it('misses no change of other jobs while it waits for the changes of the one that was shown', async () => {
+  const { live, queries, answer, fire } = start();
+  const end = live.subscribe(['a'], () => {});
+  live.start();
+  await answer({ isEverything: true, marker: 'm1' });
+  fire();
+  end();
+  live.subscribe('ALL', () => {});
+  await answer({ marker: 'm2' });
+  fire();
+  expect(queries.at(-1)).toEqual({ marker: 'm1', jobId: null });
+  await answer({ marker: 'm3' });
+  fire();
+  expect(queries.at(-1)).toEqual({ marker: 'm3', jobId: null });
+});
+
 it('concerns a job that changed or whose VMs reported, and lists only with a record', () => {
   expect(isConcerned(['a'], [heartbeat('a')])).toBe(true);
   expect(isConcerned(['a'], [record('b')])).toBe(false);

@@ -117,7 +117,10 @@ function answerAfter(databaseName: string, { jobs, tunings, heartbeats, changed 
   };
 }
 
-/** The position of a marker; undefined if it is not one of this database, or too old. */
+/**
+ * The position of a marker; undefined if it is not one of this database, too old, or from a time that no clock of a
+ * function has had yet.
+ */
 function readMarker(
   marker: string | undefined,
   { databaseName, now }: { readonly databaseName: string; readonly now: number },
@@ -127,6 +130,7 @@ function readMarker(
   }
   const numbers = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/.exec(marker.slice(databaseName.length + 1));
   const [jobs = 0, tunings = 0, heartbeats = 0, changed = 0] = numbers?.slice(1).map(Number) ?? [];
-  const oldest = Math.min(jobs, tunings, heartbeats);
-  return now - oldest > MARKER_AGE_MS_MAX ? undefined : { jobs, tunings, heartbeats, changed };
+  const [oldest, newest] = [Math.min(jobs, tunings, heartbeats), Math.max(jobs, tunings, heartbeats, changed)];
+  const isUsable = now - oldest <= MARKER_AGE_MS_MAX && newest - now <= OVERLAP_MS;
+  return isUsable ? { jobs, tunings, heartbeats, changed } : undefined;
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { createLocalJWKSet } from 'jose';
@@ -229,11 +230,17 @@ export function publishInterruption(
   queue.enqueue('interruptions', Buffer.from(JSON.stringify(entry)));
 }
 
-/** Agents of earlier versions stay: a VM that reboots may need its own. */
+/**
+ * Agents of earlier versions stay: a VM that reboots may need its own. One that a program has changed is replaced:
+ * on one machine, every process may write to every bucket.
+ */
 async function storeAgent(objects: EmbeddedObjectStore, bucket: string): Promise<AgentRef> {
   const { bytes, sha256, objectName: name } = await packAgent();
   objects.createBucket(bucket);
-  await objects.write({ bucket, name }, bytes, { ifGeneration: '0', contentType: 'application/zip' });
+  const md5 = createHash('md5').update(bytes).digest('base64');
+  if (objects.find({ bucket, name })?.md5 !== md5) {
+    await objects.write({ bucket, name }, bytes, { contentType: 'application/zip' });
+  }
   return { uri: `gs://${bucket}/${name}`, sha256 };
 }
 

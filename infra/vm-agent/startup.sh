@@ -28,6 +28,7 @@ from urllib.parse import quote
 
 HOST = os.environ.get('GCE_METADATA_HOST', 'metadata.google.internal')
 TRIES_MAX, SECONDS_MAX = 30, 240
+UPLOAD = 'npm run build and terraform apply upload it, or dropforge up when it starts'
 direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 class Ended(Exception):
@@ -80,7 +81,7 @@ def fetch(config, uri, sha256, target):
     actual = hashlib.sha256(body).hexdigest()
     if actual != sha256:
         message = f'The agent {uri} was changed: it does not have the SHA-256 of its name, and is not run.'
-        todo = 'Delete the object; npm run build and terraform apply upload it again.'
+        todo = f'Delete the object; {UPLOAD}.'
         raise Ended('AGENT_FAILED', f'{message} {todo}', f'It has {actual}, not {sha256}.')
     with open(target + '.new', 'wb') as file:
         file.write(body)

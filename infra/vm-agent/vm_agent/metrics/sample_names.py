@@ -7,8 +7,7 @@ from vm_agent.metrics.records import Sample
 
 # Of the metrics whose source is known; a program that reports more names has no use for the rest.
 NAME_COUNT_MAX = 1_000
-# In the units of UTF-16, in which the control plane counts: it rejects a heartbeat with a longer name.
-NAME_UNITS_MAX = 128
+NAME_CHARS_MAX = 128
 # The names beyond the limit are counted as long as their number is below this.
 OMITTED_NAME_COUNT_MAX = 20_000
 
@@ -47,7 +46,7 @@ class SampleNames:
         self._ranks[name] = rank
         shown = self._shown.get(name)
         if shown is None:
-            shown = self._shown[name] = _clip(self._mask(name))
+            shown = self._shown[name] = self._mask(name)[:NAME_CHARS_MAX]
         return shown
 
     def _has_room(self, name: str) -> bool:
@@ -69,7 +68,3 @@ class SampleNames:
 
     def restore(self, body: Dict[str, Any]) -> None:
         self._ranks, self._counts = dict(body['ranks']), dict(body['counts'])
-
-
-def _clip(name: str) -> str:
-    return name.encode('utf-16-le', 'surrogatepass')[: 2 * NAME_UNITS_MAX].decode('utf-16-le', 'ignore')

@@ -105,19 +105,6 @@ describe('the VMs of a restarted embedded cloud', () => {
     expect(pids.map(isDead)).toEqual([true]);
   });
 
-  it('are stopped by the next cloud if a crash interrupted their stop, and start on the same disk', async () => {
-    const vm = await cloud.boot('halted', 'echo $$ >> "$DROPFORGE_HOME/pids"; sleep 300');
-    const pids = await readPids(join(vm.disk, 'pids'), 1);
-    await cloud.reopen(() => ({ status: 'STOPPING', isHalting: true }));
-
-    await expect.poll(() => cloud.statusOf('halted')).toBe('TERMINATED');
-    expect(pids.map(isDead)).toEqual([true]);
-    await cloud.reopen();
-    expect(await cloud.vms().start(vm)).toBe(undefined);
-    await readPids(join(vm.disk, 'pids'), 2);
-    expect(cloud.interruptions()).toEqual([]);
-  });
-
   it('never kill an unrelated process that reuses their pid', async () => {
     const stranger = spawn('sleep', ['300'], { detached: true, stdio: 'ignore' });
     const vm = await cloud.boot('mistaken', 'sleep 300');

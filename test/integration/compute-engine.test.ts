@@ -3,39 +3,7 @@ import { BODY, openComputeEngineForAllTests, ZONE } from '../support/embedded/co
 
 const { compute, call, insert } = openComputeEngineForAllTests();
 
-describe('read-only resources of the Compute Engine emulator', () => {
-  it.each([
-    ['', { kind: 'compute#project', name: 'p', defaultServiceAccount: 'vm@p.test' }],
-    [
-      '/zones',
-      { kind: 'compute#zoneList', items: [{ name: 'local1-a' }, { name: 'local1-b' }, { name: 'local1-full' }] },
-    ],
-    [ZONE, { kind: 'compute#zone', name: 'local1-a', status: 'UP' }],
-    [
-      `${ZONE}/machineTypes/n1-standard-4`,
-      { kind: 'compute#machineType', guestCpus: 4, memoryMb: 15_360, zone: 'local1-a' },
-    ],
-    [
-      `${ZONE}/machineTypes/a2-highgpu-1g`,
-      { accelerators: [{ guestAcceleratorType: 'nvidia-tesla-a100', guestAcceleratorCount: 1 }] },
-    ],
-    ['/global/machineImages', { kind: 'compute#machineImageList', items: [{ name: 'broken' }, { name: 'python' }] }],
-    ['/regions', { kind: 'compute#regionList', items: [{ name: 'local1', status: 'UP', zones: { length: 3 } }] }],
-    ['/regions/local1', { kind: 'compute#region', name: 'local1' }],
-    [
-      `${ZONE}/acceleratorTypes/nvidia-tesla-t4`,
-      { kind: 'compute#acceleratorType', description: 'NVIDIA T4', maximumCardsPerInstance: 4 },
-    ],
-    [`${ZONE}/acceleratorTypes/nvidia-tesla-a100`, { maximumCardsPerInstance: 16 }],
-    [
-      '/aggregated/acceleratorTypes',
-      { items: { 'zones/local1-a': { acceleratorTypes: expect.arrayContaining([expect.anything()]) } } },
-    ],
-    ['/global/images/python', { kind: 'compute#image', name: 'python', status: 'READY' }],
-  ])('shows %s', async (path, shown) => {
-    expect(await call(path)).toMatchObject({ status: 200, json: shown });
-  });
-
+describe('the Compute Engine emulator', () => {
   it('lists the other zones if one is unreachable, to clients that accept partial results', async () => {
     compute().outages.set('local1-b', true);
     const failed = await call('/aggregated/instances');
@@ -59,21 +27,29 @@ describe('read-only resources of the Compute Engine emulator', () => {
   });
 
   it.each([
-    ['/zones/nowhere1-a', "The resource 'projects/p/zones/nowhere1-a' was not found"],
     ['/zones/nowhere1-a/instances', "The resource 'projects/p/zones/nowhere1-a' was not found"],
     [`${ZONE}/instances/none`, `The resource 'projects/p${ZONE}/instances/none' was not found`],
-    [`${ZONE}/operations/none`, `The resource 'projects/p${ZONE}/operations/none' was not found`],
-    [`${ZONE}/machineTypes/none`, `The resource 'projects/p${ZONE}/machineTypes/none' was not found`],
-    ['/regions/nowhere1', "The resource 'projects/p/regions/nowhere1' was not found"],
-    [`${ZONE}/acceleratorTypes/none`, `The resource 'projects/p${ZONE}/acceleratorTypes/none' was not found`],
-    ['/global/images/none', "The resource 'projects/p/global/images/none' was not found"],
-    ['/../other/zones', "The resource 'projects/other' was not found"],
-    [
-      '/global/firewalls',
-      'The embedded cloud does not support the Compute Engine method GET /compute/v1/projects/p/global/firewalls.',
-    ],
+    ['/../other/aggregated/instances', "The resource 'projects/other' was not found"],
   ])('returns 404 for %s', async (path, message) => {
     expect(await call(path)).toMatchObject({
+      status: 404,
+      json: { error: { code: 404, message, errors: [{ message, domain: 'global', reason: 'notFound' }] } },
+    });
+  });
+
+  it.each([
+    ['GET', '/zones'],
+    ['GET', `${ZONE}/machineTypes/n1-standard-4`],
+    ['GET', '/global/images'],
+    ['GET', `${ZONE}/operations`],
+    ['GET', `${ZONE}/instances/vm-1/serialPort`],
+    ['POST', `${ZONE}/instances/vm-1/stop`],
+    ['POST', `${ZONE}/instances/vm-1/setLabels`],
+    ['POST', `${ZONE}/instances/vm-1/suspend`],
+  ])('says of %s %s that it is not supported, and where the supported methods are', async (method, path) => {
+    await insert();
+    const message = `The embedded cloud does not support the Compute Engine method ${method} /compute/v1/projects/p${path}. Those that it supports are in docs/embedded-cloud.md.`;
+    expect(await call(path, { method, ...(method === 'POST' && { body: {} }) })).toMatchObject({
       status: 404,
       json: { error: { code: 404, message, errors: [{ message, domain: 'global', reason: 'notFound' }] } },
     });

@@ -9,14 +9,8 @@ import type { VmRequest } from '#shared/ports/vm-provider.ts';
 /** Errors that Compute Engine returns immediately (docs, "Troubleshooting API errors"): reason and HTTP status. */
 const REASONS = {
   invalid: { status: 400 },
-  invalidParameter: { status: 400 },
-  required: { status: 400 },
-  resourceNotReady: { status: 400 },
   notFound: { status: 404 },
-  /** Not 501, which clients retry. */
-  methodNotAllowed: { status: 405 },
   alreadyExists: { status: 409 },
-  conditionNotMet: { status: 412 },
   uploadTooLarge: { status: 413 },
   backendError: { status: 500 },
   internalError: { status: 500 },

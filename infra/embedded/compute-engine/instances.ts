@@ -1,7 +1,7 @@
 import { type Context, Hono } from 'hono';
 import { computeError, notFoundError, operationFailureOf } from '#infra/embedded/compute-engine/error.ts';
 import { type InstanceBody, lastOf, readInstanceBody, toVmRequest } from '#infra/embedded/compute-engine/insert.ts';
-import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine/list.ts';
+import { aggregatedListOf, listOf, selectInstances } from '#infra/embedded/compute-engine/list.ts';
 import type { OperationRecord, WorkOutcome } from '#infra/embedded/compute-engine/operation-store.ts';
 import {
   type ComputePorts,
@@ -11,7 +11,6 @@ import {
   recordOf,
   requestIdOf,
   scopesOf,
-  selfLinkOf,
   zoneOf,
 } from '#infra/embedded/compute-engine/request.ts';
 import { toInstanceResource, toOperationResource } from '#infra/embedded/compute-engine/resource.ts';
@@ -25,23 +24,17 @@ export function createInstanceRoutes(ports: ComputePorts): Hono {
     context.json(toOperationResource(operation, projectContextOf(context, ports)));
 
   routes.get('/aggregated/instances', (context) => {
-    const page = pageOf(context, ports.vms.listRecords().map(show(context)));
-    const scopes = scopesOf(context, ports);
-    return context.json(aggregatedListOf(page, { kind: 'instanceAggregatedList', key: 'instances', ...scopes }));
+    const instances = selectInstances(context, ports.vms.listRecords().map(show(context)));
+    return context.json(aggregatedListOf(context, instances, scopesOf(context, ports)));
   });
   routes.get('/zones/:zone/instances', (context) => {
     const zone = zoneOf(context, ports);
     const records = ports.vms.listRecords().filter(({ request }) => request.zone === zone);
-    return context.json(listOf('instanceList', pageOf(context, records.map(show(context))), selfLinkOf(context)));
+    return context.json(listOf(context, selectInstances(context, records.map(show(context)))));
   });
   routes.post('/zones/:zone/instances', async (context) => respond(context, await insert(context, ports)));
   routes.get('/zones/:zone/instances/:name', (context) => context.json(show(context)(recordOf(context, ports))));
   routes.delete('/zones/:zone/instances/:name', (context) => respond(context, remove(context, ports)));
-  routes.get('/zones/:zone/instances/:name/serialPort', async (context) => {
-    const { request } = recordOf(context, ports);
-    const text = (await ports.vms.serialPort(request.vmName, request.zone)) ?? '';
-    return context.json({ ...readSerialOutput(context, Buffer.from(text)), selfLink: selfLinkOf(context) });
-  });
   return routes;
 }
 
@@ -106,26 +99,4 @@ function remove(context: Context, ports: ComputePorts): OperationRecord {
       return { targetId: instanceId };
     })
   );
-}
-
-/**
- * Output from byte `start` on; a negative `start` counts from the end. The VM writes to port 1; ports 2 to 4 are empty.
- */
-function readSerialOutput({ req }: Context, written: Buffer) {
-  const port = Number(req.query('port') ?? 1);
-  const start = Number(req.query('start') ?? 0);
-  if (![1, 2, 3, 4].includes(port) || !Number.isInteger(start)) {
-    throw computeError(
-      'invalid',
-      "Invalid value for field 'port' or 'start': port must be 1 to 4, start a byte offset.",
-    );
-  }
-  const bytes = port === 1 ? written : Buffer.alloc(0);
-  const from = Math.min(start < 0 ? Math.max(0, bytes.length + start) : start, bytes.length);
-  return {
-    kind: 'compute#serialPortOutput',
-    contents: bytes.subarray(from).toString(),
-    start: String(from),
-    next: String(bytes.length),
-  };
 }

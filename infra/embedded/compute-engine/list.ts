@@ -1,64 +1,34 @@
 import type { Context } from 'hono';
-import { computeError } from '#infra/embedded/compute-engine/error.ts';
-import { compileFilter, type Resource } from '#infra/embedded/http/list-filter.ts';
+import type { scopesOf } from '#infra/embedded/compute-engine/request.ts';
+import { selfLinkOf } from '#infra/embedded/compute-engine/request.ts';
+import type { toInstanceResource } from '#infra/embedded/compute-engine/resource.ts';
+import { compileFilter } from '#infra/embedded/http/list-filter.ts';
 
-const PAGE_COUNT_MAX = 500;
+type Instance = ReturnType<typeof toInstanceResource>;
 
-export type Page<T extends Resource> = { readonly items: readonly T[]; readonly nextPageToken?: string };
-
-/** A resource identified by zone and name, which are unique within a list. */
-type Named = Resource & { readonly name: string; readonly zone?: string };
-
-/**
- * Returns one page of a list, by the parameters common to all list methods (Compute API: filter, maxResults,
- * pageToken). The token encodes the last resource returned, so that insertions and deletions between pages shift
- * nothing.
- */
-export function pageOf<T extends Named>(context: Context, resources: readonly T[]): Page<T> {
-  const predicate = compileFilter(context.req.query('filter'));
-  if (context.req.query('orderBy') !== undefined && context.req.query('orderBy') !== 'name') {
-    throw computeError('invalid', "Invalid value for field 'orderBy': the embedded cloud supports name only.");
-  }
-  const after = readToken(context.req.query('pageToken'));
-  const count = readCount(context.req.query('maxResults'));
-  const found = resources
-    .map((resource) => ({ resource, key: keyOf(resource) }))
-    .filter(({ resource, key }) => key > after && predicate(resource))
-    .sort((one, other) => (one.key < other.key ? -1 : 1));
-  const shown = found.slice(0, count);
-  const last = shown.at(-1);
-  return {
-    items: shown.map(({ resource }) => resource),
-    ...(last !== undefined && found.length > count && { nextPageToken: Buffer.from(last.key).toString('base64url') }),
-  };
+/** The instances that match the parameter `filter`, by zone and name. All are on one page: this machine has few VMs. */
+export function selectInstances({ req }: Context, instances: readonly Instance[]): readonly Instance[] {
+  const keyOf = ({ zone, name }: Instance) => `${zone}/${name}`;
+  return instances
+    .filter(compileFilter(req.query('filter')))
+    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
 }
 
 /** An empty list has no `items` field, as in Google's API. */
-export function listOf(kind: string, { items, nextPageToken }: Page<Resource>, selfLink: string) {
-  return {
-    kind: `compute#${kind}`,
-    id: selfLink.slice(selfLink.indexOf('projects/')),
-    ...(items.length > 0 && { items }),
-    ...(nextPageToken !== undefined && { nextPageToken }),
-    selfLink,
-  };
+export function listOf(context: Context, instances: readonly Instance[]) {
+  return { ...headOf(context, 'instanceList'), ...(instances.length > 0 && { items: instances }) };
 }
 
-type Aggregation = {
-  readonly kind: string;
-  /** The field that holds a zone's resources. */
-  readonly key: string;
-  readonly zones: readonly string[];
-  readonly unreachable: readonly string[];
-  readonly selfLink: string;
-};
-
-/** Zones that are unreachable or have no resource on this page have a warning instead, as in Google's API. */
-export function aggregatedListOf(page: Page<Named>, { kind, key, zones, unreachable, selfLink }: Aggregation) {
+/** Zones that are unreachable or have no instance have a warning instead, as in Google's API. */
+export function aggregatedListOf(
+  context: Context,
+  instances: readonly Instance[],
+  { zones, unreachable }: ReturnType<typeof scopesOf>,
+) {
   const items = zones.map((zone) => {
     const scope = `zones/${zone}`;
     const isUnreachable = unreachable.includes(zone);
-    const inZone = isUnreachable ? [] : page.items.filter((resource) => resource.zone?.endsWith(`/${zone}`));
+    const inZone = isUnreachable ? [] : instances.filter((instance) => instance.zone.endsWith(`/${zone}`));
     const warning = {
       code: isUnreachable ? 'UNREACHABLE' : 'NO_RESULTS_ON_PAGE',
       message: isUnreachable
@@ -66,34 +36,16 @@ export function aggregatedListOf(page: Page<Named>, { kind, key, zones, unreacha
         : `There are no results for scope '${scope}' on this page.`,
       data: [{ key: 'scope', value: scope }],
     };
-    return [scope, inZone.length > 0 ? { [key]: inZone } : { warning }] as const;
+    return [scope, inZone.length > 0 ? { instances: inZone } : { warning }] as const;
   });
   return {
-    ...listOf(kind, { ...page, items: [] }, selfLink),
+    ...headOf(context, 'instanceAggregatedList'),
     items: Object.fromEntries(items),
     ...(unreachable.length > 0 && { unreachables: unreachable.map((zone) => `zones/${zone}`) }),
   };
 }
 
-function keyOf({ zone = '', name }: Named): string {
-  return `${zone.split('/').at(-1)}/${name}`;
-}
-
-function readToken(token: string | undefined): string {
-  const key = Buffer.from(token ?? '', 'base64url').toString();
-  if (token !== undefined && !/^[\w-]*\/[\w.-]+$/.test(key)) {
-    throw computeError('invalid', `Invalid value for field 'pageToken': '${token}' is not a token of this list.`);
-  }
-  return key;
-}
-
-function readCount(text: string | undefined): number {
-  const count = Number(text ?? PAGE_COUNT_MAX);
-  if (!Number.isInteger(count) || count < 0 || count > PAGE_COUNT_MAX) {
-    throw computeError(
-      'invalid',
-      `Invalid value for field 'maxResults': '${text}'. It must be 0 to ${PAGE_COUNT_MAX}.`,
-    );
-  }
-  return count === 0 ? PAGE_COUNT_MAX : count;
+function headOf(context: Context, kind: string) {
+  const selfLink = selfLinkOf(context);
+  return { kind: `compute#${kind}`, id: selfLink.slice(selfLink.indexOf('projects/')), selfLink };
 }

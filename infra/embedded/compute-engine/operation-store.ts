@@ -15,7 +15,7 @@ export type OperationFailure = {
   }[];
 };
 
-export type OperationType = 'insert' | 'delete' | 'setMetadata' | 'setLabels' | 'stop' | 'start' | 'reset';
+export type OperationType = 'insert' | 'delete';
 
 /** Work on one VM that continues after its request has returned. Times are milliseconds since the epoch. */
 export type OperationRecord = {
@@ -103,7 +103,6 @@ export type Operations = {
   findByRequestId(zone: string, requestId: string | null): OperationRecord | undefined;
   /** Whether an unfinished insertion reserves the VM's name. */
   isBeingInserted(zone: string, vmName: string): boolean;
-  readAll(): readonly OperationRecord[];
   /** Resolves with the operation when it is done, after two minutes, or when `signal` aborts, whichever comes first. */
   wait(operation: OperationRecord, signal: AbortSignal): Promise<OperationRecord>;
 };
@@ -156,7 +155,6 @@ export function createOperations({ table, clock, reportError }: OperationsOption
         const operation = table.find(zone, name);
         return operation?.type === 'insert' && operation.vmName === vmName;
       }),
-    readAll: () => table.readAll(),
     async wait(operation, signal) {
       const settled = new AbortController();
       const timeout = delay(WAIT_MS_MAX, undefined, { signal: AbortSignal.any([signal, settled.signal]), ref: false });

@@ -45,21 +45,17 @@ export function zoneOf(context: Context, { identity, vms, outages }: ComputePort
   return zone;
 }
 
-export function zoneNamesOf({ vms }: ComputePorts): readonly string[] {
-  return vms.listZones().map(({ name }) => name);
-}
-
 /**
  * The zones of an aggregated list, and which are unreachable. Throws an internal error if some are and the client does
  * not accept partial results (Compute API, aggregatedList, `returnPartialSuccess`).
  */
 export function scopesOf(context: Context, ports: ComputePorts) {
-  const zones = zoneNamesOf(ports);
+  const zones = ports.vms.listZones().map(({ name }) => name);
   const unreachable = ports.outages.list().filter((zone) => zones.includes(zone));
   if (unreachable.length > 0 && context.req.query('returnPartialSuccess') !== 'true') {
     throw computeError('internalError', `Internal error. ${unreachable.join(', ')} could not be reached.`);
   }
-  return { zones, unreachable, selfLink: selfLinkOf(context) };
+  return { zones, unreachable };
 }
 
 export async function readJsonBody({ req }: Context): Promise<unknown> {

@@ -26,7 +26,6 @@ export function toInstanceResource(record: VmRecord, { base, serviceAccountEmail
   const { request, instanceId, createdAt, status } = record;
   const { vmName, zone, machineType, accelerator } = request;
   const zoneUrl = `${base}/zones/${zone}`;
-  const labels = labelsOf(record);
   return {
     kind: 'compute#instance',
     id: instanceId,
@@ -43,9 +42,7 @@ export function toInstanceResource(record: VmRecord, { base, serviceAccountEmail
     selfLink: `${zoneUrl}/instances/${vmName}`,
     scheduling: schedulingOf(record),
     cpuPlatform: 'Unknown CPU Platform',
-    labels,
-    labelFingerprint: fingerprintOf(labels),
-    fingerprint: fingerprintOf(record),
+    labels: labelsOf(record),
     startRestricted: false,
     deletionProtection: false,
     lastStartTimestamp: timestampOf(createdAt),
@@ -71,12 +68,12 @@ function networkInterfacesOf({ request }: VmRecord, base: string) {
   return networkAttachment === null ? [first] : [first, { ...common, name: 'nic1', networkAttachment }];
 }
 
-export function metadataOf({ request }: VmRecord) {
+function metadataOf({ request }: VmRecord) {
   const items = Object.entries(request.metadata).map(([key, value]) => ({ key, value }));
-  return { kind: 'compute#metadata', fingerprint: fingerprintOf(items), items };
+  return { kind: 'compute#metadata', items };
 }
 
-export function labelsOf({ request }: VmRecord): Readonly<Record<string, string>> {
+function labelsOf({ request }: VmRecord): Readonly<Record<string, string>> {
   return request.jobId === NO_JOB ? request.labels : toLabels(request, request.labels);
 }
 
@@ -138,19 +135,10 @@ export function toOperationResource(operation: OperationRecord, { base, serviceA
 }
 
 /** A resource id of nineteen digits, derived from a name. */
-export function idOf(name: string): string {
+function idOf(name: string): string {
   return String(10n ** 18n + (createHash('sha256').update(name).digest().readBigUInt64BE() % (8n * 10n ** 18n)));
 }
 
-export function timestampOf(ms: number): string {
+function timestampOf(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-export function fingerprintOf(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest().subarray(0, 8).toString('base64');
-}
-
-/** Compares decoded bytes: fields of type `bytes` may use either base64 alphabet, with or without padding. */
-export function isFingerprint(given: string, current: string): boolean {
-  return Buffer.from(given, 'base64').equals(Buffer.from(current, 'base64'));
 }

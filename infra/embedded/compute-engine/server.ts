@@ -1,7 +1,5 @@
 import { Hono } from 'hono';
-import { createCatalogRoutes } from '#infra/embedded/compute-engine/catalog.ts';
 import { computeError, createErrorHandler, notFoundError } from '#infra/embedded/compute-engine/error.ts';
-import { createInstanceActionRoutes } from '#infra/embedded/compute-engine/instance-actions.ts';
 import { createInstanceRoutes } from '#infra/embedded/compute-engine/instances.ts';
 import {
   createOperations,
@@ -10,7 +8,6 @@ import {
 } from '#infra/embedded/compute-engine/operation-store.ts';
 import { createOperationRoutes } from '#infra/embedded/compute-engine/operations.ts';
 import type { ComputePorts } from '#infra/embedded/compute-engine/request.ts';
-import { createScopeRoutes } from '#infra/embedded/compute-engine/scopes.ts';
 import { openZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { createBatchRoute } from '#infra/embedded/http/batch.ts';
@@ -27,8 +24,9 @@ export type ComputeEngineServerOptions = Pick<ComputePorts, 'identity' | 'vms'> 
 };
 
 /**
- * The Compute Engine emulator: the methods of the REST API under `/compute/v1` that create, list, change and delete
- * VMs, as gcloud and the client libraries use them, on the VMs of the embedded cloud. Requests need no credentials.
+ * The Compute Engine emulator: the methods of the REST API under `/compute/v1` that create, list, describe and delete
+ * VMs, as Dropforge and `gcloud compute instances` use them, on the VMs of the embedded cloud. Requests need no
+ * credentials.
  * Source: https://cloud.google.com/compute/docs/reference/rest/v1
  */
 export function createComputeEngineServer({
@@ -54,12 +52,7 @@ export function createComputeEngineServer({
     }
     await next();
   });
-  api
-    .route('/', createInstanceRoutes(ports))
-    .route('/', createInstanceActionRoutes(ports))
-    .route('/', createOperationRoutes(ports))
-    .route('/', createCatalogRoutes(ports))
-    .route('/', createScopeRoutes(ports));
+  api.route('/', createInstanceRoutes(ports)).route('/', createOperationRoutes(ports));
 
   const app = new Hono();
   app.onError(createErrorHandler(reportError));
@@ -76,7 +69,7 @@ export function createComputeEngineServer({
   app.all('/compute/*', ({ req }) => {
     throw computeError(
       'notFound',
-      `The embedded cloud does not support the Compute Engine method ${req.method} ${req.path}.`,
+      `The embedded cloud does not support the Compute Engine method ${req.method} ${req.path}. Those that it supports are in docs/embedded-cloud.md.`,
     );
   });
   return app;

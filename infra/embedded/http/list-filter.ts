@@ -19,10 +19,10 @@ type Token = { readonly kind: 'PARENTHESIS' | 'OPERATOR' | 'QUOTED' | 'WORD'; re
 type Cursor = { readonly tokens: readonly Token[]; position: number; depth: number };
 
 /**
- * Compiles the `filter` parameter of list methods, as the Compute API documents it: `field operator value` with `=`,
- * `!=`, `<`, `<=`, `>`, `>=`, `:*`, and `eq`, `ne` and Cloud Logging's `=~` with a regular expression; terms may be
- * parenthesized and are joined by AND, OR or juxtaposition, which is AND. OR binds tighter than AND (AIP-160). Nested
- * fields are separated by dots. Throws an HTTPException with status 400 for everything else.
+ * Compiles the `filter` parameter of list methods, as far as Dropforge and gcloud send it: `field operator value` with
+ * `=`, `>`, Cloud Logging's `=~` and gcloud's `eq` and `ne` with a regular expression; terms may be parenthesized and
+ * are joined by AND, OR or juxtaposition, which is AND. OR binds tighter than AND (AIP-160). Nested fields are
+ * separated by dots. Throws an HTTPException with status 400 for everything else.
  */
 export function compileFilter(filter: string | undefined): Predicate {
   if (filter === undefined || filter.trim() === '') {
@@ -109,12 +109,6 @@ function readComparison(cursor: Cursor): Predicate {
 
 function testOf(operator: string, value: Token): (found: string | undefined) => boolean {
   const { text } = value;
-  if (operator === ':') {
-    if (value.kind !== 'WORD' || text !== '*') {
-      throw invalidFilter('The operator : is supported only with * (is the field set?). Use = or eq.');
-    }
-    return (found) => found !== undefined;
-  }
   if (operator === '=~') {
     if (!text.startsWith('^') || !text.endsWith('$')) {
       throw invalidFilter(`The regular expression ${text} is supported only with ^ at its start and $ at its end.`);
@@ -128,31 +122,18 @@ function testOf(operator: string, value: Token): (found: string | undefined) => 
   if (value.kind === 'WORD' && text.includes('*')) {
     throw invalidFilter('A * in a value is not supported. Use eq with a regular expression.');
   }
-  return compareWith(operator, text);
+  if (operator === '>') {
+    return (found) => found !== undefined && found > text;
+  }
+  if (operator !== '=') {
+    throw invalidFilter(`The operator ${operator} is not supported by the embedded cloud. Use =, > or eq.`);
+  }
+  return (found) => found === text;
 }
 
 function matcherOf(text: string): (found: string | undefined) => boolean {
   const pattern = compilePattern(text);
   return (found) => found !== undefined && found.length <= MATCHED_CHARACTERS_MAX && pattern.test(found);
-}
-
-function compareWith(operator: string, text: string): (found: string | undefined) => boolean {
-  const order = (found: string) =>
-    isNumber(found) && isNumber(text) ? Number(found) - Number(text) : found < text ? -1 : Number(found > text);
-  switch (operator) {
-    case '=':
-      return (found) => found === text;
-    case '!=':
-      return (found) => found !== text;
-    case '<':
-      return (found) => found !== undefined && order(found) < 0;
-    case '<=':
-      return (found) => found !== undefined && order(found) <= 0;
-    case '>':
-      return (found) => found !== undefined && order(found) > 0;
-    default:
-      return (found) => found !== undefined && order(found) >= 0;
-  }
 }
 
 /** The pattern must match the whole field. */
@@ -178,10 +159,6 @@ function valueAt(resource: Resource, path: string): string | undefined {
     value = (value as Resource)[name];
   }
   return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined;
-}
-
-function isNumber(text: string): boolean {
-  return /^-?\d+(\.\d+)?$/.test(text);
 }
 
 function peek({ tokens, position }: Cursor): Token | undefined {

@@ -93,7 +93,7 @@ describe('an operation', () => {
     operations.start(START, unfinished);
     expect(operations.find('z', first.name)).toBeUndefined();
     expect(operations.find('z', running.name)).toEqual(running);
-    expect(operations.readAll()).toHaveLength(1_002);
+    expect(options.table.readAll()).toHaveLength(1_002);
   });
 });
 

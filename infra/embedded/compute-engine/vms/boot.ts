@@ -10,7 +10,7 @@ import {
 } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { bootVm, prepareBoot, readLeaderPid, removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
 import { findInTree, isAlive, type ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
-import { crash, destroy, halt, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
+import { crash, destroy, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 import { renewTrust } from '#infra/embedded/vm-proxy/trust.ts';
 
 /** The first boot. If it fails, the VM is removed and the error rethrown. */
@@ -33,14 +33,6 @@ export function reset(machine: Machine): Promise<void> {
   return runInOrder(machine, () => reboot(machine));
 }
 
-/** Boots a terminated VM on its existing disk and restarts its maximum run time. It uses capacity from now on. */
-export function restart(machine: Machine): Promise<void> {
-  const { clock } = machine.context;
-  const deleteAt = clock.now() + machine.record.request.maxRunSeconds * 1_000;
-  updateRecord(machine, { status: 'STARTING', deleteAt });
-  return runInOrder(machine, () => reboot(machine));
-}
-
 async function reboot(machine: Machine): Promise<void> {
   updateRecord(machine, { status: 'STARTING' });
   try {
@@ -55,12 +47,12 @@ async function reboot(machine: Machine): Promise<void> {
 
 /** Recovers the VM after a restart of the cloud, from its record and its running processes. */
 export async function resume(machine: Machine): Promise<void> {
-  const { status, leader, isHalting = false } = machine.record;
+  const { status, leader } = machine.record;
   if (status === 'PENDING') {
     return;
   }
   if (status === 'STOPPING') {
-    runInBackground(machine, isHalting ? halt(machine) : destroy(machine));
+    runInBackground(machine, destroy(machine));
     return;
   }
   const running = status === 'TERMINATED' ? null : await findRunningLeader(machine);

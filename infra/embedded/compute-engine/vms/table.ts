@@ -22,8 +22,6 @@ export type VmRecord = {
   readonly isPreempted: boolean;
   /** Whether host maintenance terminates the VM at `deleteAt`. */
   readonly isMaintained?: boolean;
-  /** While STOPPING: whether the VM becomes TERMINATED and keeps its disk, instead of being deleted. */
-  readonly isHalting?: boolean;
   /** By `namespace/key`. */
   readonly guestAttributes: Readonly<Record<string, string>>;
 };

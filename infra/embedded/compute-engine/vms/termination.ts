@@ -73,33 +73,11 @@ export async function endForFullDisk(machine: Machine): Promise<boolean> {
   return agent !== null;
 }
 
-/**
- * Shuts the VM down at the user's request: no interruption is published, and the VM can be started again on the same
- * disk. Runs after earlier work on the VM; does nothing if that has terminated it.
- */
-export function halt(machine: Machine): Promise<void> {
-  return runInOrder(machine, async () => {
-    const { status, isHalting = false } = observe(machine);
-    if (status !== 'RUNNING' && !isHalting) {
-      return;
-    }
-    updateRecord(machine, { status: 'STOPPING', isHalting: true });
-    try {
-      await stop(machine);
-    } catch (error) {
-      // The next observation determines the VM's actual status.
-      updateRecord(machine, { status: 'RUNNING', isHalting: false });
-      throw error;
-    }
-    updateRecord(machine, { status: 'TERMINATED', isHalting: false });
-  });
-}
-
 /** Starts the deletion if it is due: because `deleteAt` has passed, or to retry a failed one. */
 export function destroyWhenDue(machine: Machine): void {
   const now = machine.context.clock.now();
-  const { status, deleteAt, isHalting = false } = observe(machine);
-  const isDue = now >= deleteAt || (status === 'STOPPING' && !isHalting);
+  const { status, deleteAt } = observe(machine);
+  const isDue = now >= deleteAt || status === 'STOPPING';
   if (isDue && machine.destroying === null && now >= machine.retryAt) {
     runInBackground(machine, destroy(machine));
   }
@@ -107,7 +85,7 @@ export function destroyWhenDue(machine: Machine): void {
 
 async function destroyNow(machine: Machine): Promise<void> {
   const { context, directory } = machine;
-  updateRecord(machine, { status: 'STOPPING', isHalting: false });
+  updateRecord(machine, { status: 'STOPPING' });
   await stop(machine);
   await machine.server?.close();
   machine.server = null;

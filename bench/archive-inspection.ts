@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { pack } from 'tar-stream';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { BenchRow } from './bench-row.ts';
 
 const ARCHIVE_BYTES = 1_024 ** 3;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { EarlyStopping, Study } from '#shared/domain/study.ts';
 import { appendMeasurements } from '#shared/tuning/curve.ts';
 import { createRandom, type Random } from '#shared/tuning/optimizer/random.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { BenchRow } from './bench-row.ts';
 
 const SCRIPT = fileURLToPath(new URL('health_cost.py', import.meta.url));

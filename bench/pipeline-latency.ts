@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';

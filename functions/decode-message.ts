@@ -1,5 +1,5 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Logger } from '#shared/observability/logger.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 

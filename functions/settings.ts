@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { agentRefOf } from '#shared/protocol/agent-ref.ts';
 import { isBucketName } from '#shared/protocol/gs-uri.ts';
 import { jobRightsSchema } from '#shared/protocol/job-rights.ts';

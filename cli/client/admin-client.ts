@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { requestJson } from '#cli/client/request-json.ts';
 
 const statusSchema = z.object({

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Remedies, requestJson } from '#cli/client/request-json.ts';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { Changes } from '#shared/ports/change-feed.ts';

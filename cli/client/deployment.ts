@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Failure } from '#cli/core/failure.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 

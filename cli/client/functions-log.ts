@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { describeError } from '#cli/core/failure.ts';
 
 /** Size at which the log is rotated. One rotated file is kept, so the log uses at most twice this on disk. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Api } from '#cli/client/api-client.ts';
 import { requestJson } from '#cli/client/request-json.ts';
 import { NotFound } from '#cli/core/failure.ts';

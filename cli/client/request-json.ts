@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { Failure, NotFound, RetryableFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { findCloud } from '#cli/client/find-cloud.ts';
 import { requestJson } from '#cli/client/request-json.ts';
 import type { Invocation } from '#cli/core/command.ts';

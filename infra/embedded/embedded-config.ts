@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { parse } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { isQuotaMetric } from '#shared/catalog/quota-demand.ts';
 import { jobAccountSchema, jobKeysSchema, jobNetworksSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import data from './runtimes.json' with { type: 'json' };
 
 /** A runtime version as in job files (docs/job-file.md, `runtime`). */

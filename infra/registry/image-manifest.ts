@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Architecture } from '#shared/domain/architecture.ts';
 import type { PinnedImage } from '#shared/domain/job-spec.ts';
 import type { ImageRejection } from '#shared/ports/image-registry.ts';

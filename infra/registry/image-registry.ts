@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MANIFEST_TYPES, readConfiguration, readManifest } from '#infra/registry/image-manifest.ts';
 import {
   createRegistryClient,

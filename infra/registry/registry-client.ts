@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { PrivateAddressError, resolvesNames } from '#infra/network/public-address.ts';
 import { readChallenge, tokenUrlOf } from '#infra/registry/challenge.ts';
 import {

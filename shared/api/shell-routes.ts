@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import { z } from 'zod';
+import * as z from 'zod';
 import { callerOf } from '#shared/api/identify-callers.ts';
 import { errorResponse, readRequested } from '#shared/api/request.ts';
 import { isKeeping, type Job } from '#shared/domain/job.ts';

@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { callerOf } from '#shared/api/identify-callers.ts';
 import { errorBody, errorResponse } from '#shared/api/request.ts';
 import type { Clock } from '#shared/ports/clock.ts';

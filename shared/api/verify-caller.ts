@@ -1,5 +1,5 @@
 import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { IdentifyCaller } from '#shared/api/identify-callers.ts';
 import { CLOCK_SKEW_SECONDS_MAX, isTokenError, TOKEN_CHARACTERS_MAX } from '#shared/api/verify-vm-identity.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Architecture } from '#shared/domain/architecture.ts';
 import { BOOT_DISK_TYPES, ROLES, type Role } from '#shared/domain/job-spec.ts';
 import data from './machines.json' with { type: 'json' };

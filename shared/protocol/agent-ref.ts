@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 
 const NAME = /(?:^|\/)([a-f0-9]{64})\.pyz$/;

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import { HEALTH_CODES, HEALTH_EVIDENCE_LINES_MAX } from '#shared/domain/health.ts';
 import { NON_FINITE_VALUES, REPLICA_PHASES } from '#shared/domain/replica.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { problemSchema } from '#shared/protocol/report.ts';
 
 /** `GET /v1/jobs/JOB/definition`: what the job runs, as it was understood. */

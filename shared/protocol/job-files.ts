@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /**
  * What a file of a job directory is for, by its name. LOG, METRICS, MANIFEST and PARTS are Dropforge's own; EVENTS are

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isBucketName } from '#shared/protocol/gs-uri.ts';
 import {
   KMS_KEY_PATTERN,

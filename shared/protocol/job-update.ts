@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 
 /** Raised when a field changes its meaning or disappears; new fields and new types do not raise it. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 
 /**

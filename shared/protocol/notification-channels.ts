@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { CHANNELS_COUNT_MAX, NOTIFIED_STATES, NOTIFIED_STATES_DEFAULT } from '#shared/domain/notification.ts';
 
 /** Secret Manager, "projects.secrets.create": secretId. Of the deployment's own project; the latest version is read. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ProgramOptions } from '#shared/domain/job-spec.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A host as names of images have it, without Docker Hub's other names. */
 const HOST_PATTERN = /^([a-z0-9-]+(\.[a-z0-9-]+)+|localhost)(:\d{1,5})?$/;

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { Study } from '#shared/domain/study.ts';
 import { ATTEMPT_PHASES } from '#shared/domain/timeline.ts';

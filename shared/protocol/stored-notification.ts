@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { NOTIFICATION_OUTCOMES, type NotificationRecord } from '#shared/ports/notification-log.ts';
 import { parseStored } from '#shared/protocol/stored-record.ts';
 

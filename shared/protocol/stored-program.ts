@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Program } from '#shared/domain/job-spec.ts';
 
 const textMap = z.record(z.string(), z.string());

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { CAUSES, type Cause, type CauseCode } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { ReplicaExit } from '#shared/domain/event.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
+import * as z from 'zod';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { ConditionalParameter, Parameter, Study } from '#shared/domain/study.ts';
 import {

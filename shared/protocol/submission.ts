@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import type { ImageView, JobView, Problem } from '#shared/protocol/report.ts';
 

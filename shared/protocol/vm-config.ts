@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { vmHealthSchema } from '#shared/protocol/health-policy.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';

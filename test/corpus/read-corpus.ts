@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Job files and command lines that other people wrote. They may lie beside the checkout and are never copied into it. */
 const CORPUS = new URL('../../../shared/corpus/', import.meta.url);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { z } from 'zod';
+import * as z from 'zod';
 import { decideLayout } from '#shared/package/metadata/package-layout.ts';
 
 const AGENT = fileURLToPath(new URL('../../infra/vm-agent', import.meta.url));

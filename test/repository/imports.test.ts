@@ -113,6 +113,10 @@ describe('imports', () => {
     expect(climbing.map(show)).toEqual([]);
   });
 
+  it('name Zod as a namespace, of which the bundles of functions have only what is used', () => {
+    expect(files.flatMap((file) => findLines(file, /^import (type )?\{.*\bz\b.*\} from 'zod'/))).toEqual([]);
+  });
+
   it('use every file', () => {
     const manifest = files.find(({ path }) => path === 'package.json')?.text ?? '';
     const page = files.find(({ path }) => path === 'dashboard/page.html')?.text ?? '';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { jobUpdateSchema, uploadRefusedSchema } from '#shared/protocol/job-update.ts';
 
 export const UPDATE_SCHEMA_URL = new URL('../../docs/job-updates.schema.json', import.meta.url);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { createAdminClient } from '#cli/client/admin-client.ts';
 import { type ApiClient, createApiClient } from '#cli/client/api-client.ts';
 import { planCopies, runCopy } from '#cli/client/copy-objects.ts';

@@ -1,5 +1,5 @@
 import { HTTPException } from 'hono/http-exception';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { FileLogStore, IdentifiedLogEntry } from '#infra/embedded/cloud-logging/file-log-store.ts';
 import { compileFilter } from '#infra/embedded/http/list-filter.ts';
 

@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { z } from 'zod';
+import * as z from 'zod';
 import { listLogEntries, listRequestSchema } from '#infra/embedded/cloud-logging/entries.ts';
 import type { FileLogStore, IdentifiedLogEntry } from '#infra/embedded/cloud-logging/file-log-store.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';

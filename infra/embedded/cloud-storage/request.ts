@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { z } from 'zod';
+import * as z from 'zod';
 import { storageError } from '#infra/embedded/cloud-storage/error.ts';
 import { compileGlob } from '#infra/embedded/cloud-storage/glob.ts';
 import type { ScanPosition } from '#infra/embedded/cloud-storage/store/object-index.ts';

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import type { StoredObject } from '#infra/embedded/cloud-storage/store/stored-object.ts';
 import type { Logger } from '#shared/observability/logger.ts';

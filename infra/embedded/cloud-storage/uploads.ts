@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono';
-import { z } from 'zod';
+import * as z from 'zod';
 import { rejectionError, storageError, unwrapOutcome } from '#infra/embedded/cloud-storage/error.ts';
 import { readMultipartRelated } from '#infra/embedded/cloud-storage/multipart-related.ts';
 import {

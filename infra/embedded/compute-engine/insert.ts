@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { computeError } from '#infra/embedded/compute-engine/error.ts';
 import { findLabelsProblem, ownershipOf } from '#infra/embedded/compute-engine/labels.ts';
 import { findMetadataProblem } from '#infra/embedded/compute-engine/vms/admission.ts';

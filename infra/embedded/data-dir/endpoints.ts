@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The endpoints of a running embedded cloud; URLs have no trailing slash. */
 const endpointsSchema = z.object({

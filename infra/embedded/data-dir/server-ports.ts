@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Ports that are kept across restarts: surviving VMs and users' settings refer to them. 0 means not assigned yet. */
 const serverPortsSchema = z.object({

@@ -1,5 +1,5 @@
 import { HTTPException } from 'hono/http-exception';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Protobuf's JSON mapping accepts both base64 alphabets, with or without padding; gcloud writes the URL-safe one. */
 export const base64DataSchema = z

@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { z } from 'zod';
+import * as z from 'zod';
 import { base64DataSchema } from '#infra/embedded/http/body.ts';
 import type { MessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';

@@ -1,7 +1,7 @@
 import { crc32c } from '@node-rs/crc32';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { z } from 'zod';
+import * as z from 'zod';
 import { base64DataSchema } from '#infra/embedded/http/body.ts';
 import {
   SECRET_BYTES_MAX,

@@ -1,5 +1,5 @@
 import type { GoogleAuth } from 'google-auth-library';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type LogEntry, type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
 
 export type CloudLogStoreOptions = {

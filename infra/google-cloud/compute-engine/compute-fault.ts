@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { QuotaLimit } from '#shared/domain/event.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { InstancesClient, ZoneOperationsClient } from '@google-cloud/compute';
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   type BootSource,
   listBootSources,

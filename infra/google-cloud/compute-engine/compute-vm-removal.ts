@@ -1,5 +1,5 @@
 import type { InstancesClient, ZoneOperationsClient } from '@google-cloud/compute';
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseRequestFault } from '#infra/google-cloud/compute-engine/compute-fault.ts';
 import { type ComputeRest, listInstances } from '#infra/google-cloud/compute-engine/list-instances.ts';
 import { readInstance, toVm } from '#infra/google-cloud/compute-engine/read-instance.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { protos } from '@google-cloud/compute';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { BootSource } from '#infra/google-cloud/compute-engine/boot-source.ts';
 import { hostMaintenanceOf } from '#shared/catalog/host-maintenance.ts';
 import { regionOf } from '#shared/domain/job.ts';

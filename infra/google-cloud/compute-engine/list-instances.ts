@@ -1,5 +1,5 @@
 import type { GoogleAuth } from 'google-auth-library';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /**
  * Requests that the client library cannot make: the description of the API in its version 7.8.0 lacks

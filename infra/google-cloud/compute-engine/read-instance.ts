@@ -1,5 +1,5 @@
 import type { InstancesClient } from '@google-cloud/compute';
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseRequestFault } from '#infra/google-cloud/compute-engine/compute-fault.ts';
 import type { Vm, VmStatus } from '#shared/ports/vm-provider.ts';
 import { readLabels } from '#shared/protocol/vm-labels.ts';

@@ -1,5 +1,5 @@
 import type { v1 } from '@google-cloud/pubsub';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 
 /** Prefix of a deployment's topics: `dropforge-provision`. */

@@ -1,5 +1,5 @@
 import type { GoogleAuth } from 'google-auth-library';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { SecretReader } from '#shared/ports/secret-reader.ts';
 
 export const SECRET_MANAGER_URL = 'https://secretmanager.googleapis.com';

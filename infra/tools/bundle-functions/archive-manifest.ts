@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
+import * as z from 'zod';
 
 const LOCKFILE = fileURLToPath(new URL('../../../package-lock.json', import.meta.url));
 const FRAMEWORK = '@google-cloud/functions-framework';

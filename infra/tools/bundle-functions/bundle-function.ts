@@ -18,9 +18,7 @@ import {
   embeddedJson,
   excludedModules,
   framework,
-  noZodLocales,
   splitRareModules,
-  treeShakeableZod,
 } from '#infra/tools/bundle-functions/bundle-plugins.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -64,12 +62,10 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
     plugins: [
       framework,
       bootScripts,
-      treeShakeableZod,
       commonJsStorage,
       excludedModules,
       ...apiDescriptions,
       splitRareModules(rare),
-      noZodLocales,
       embeddedJson,
       deferredRequires,
     ],

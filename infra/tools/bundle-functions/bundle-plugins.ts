@@ -37,18 +37,6 @@ export const framework: Plugin = replaceModule({
   write: async () => "module.exports = require.main.require('@google-cloud/functions-framework');",
 });
 
-/** Removes Zod's error messages in fifty languages; English ones are defined elsewhere. */
-export const noZodLocales: Plugin = onLoad('no-zod-locales', /node_modules\/zod\/v4\/locales\/index\.js$/, {
-  loader: 'js',
-  rewrite: () => 'export {};',
-});
-
-/** Imports Zod as a namespace, which esbuild can tree-shake; with `{ z }` it keeps everything. */
-export const treeShakeableZod: Plugin = onLoad('tree-shakeable-zod', /\/(shared|functions|infra)\/.*\.ts$/, {
-  loader: 'ts',
-  rewrite: (text) => text.replace("import { z } from 'zod';", "import * as z from 'zod';"),
-});
-
 /** Resolves Cloud Storage's library to its CommonJS build, whose requires can be deferred. */
 export const commonJsStorage: Plugin = {
   name: 'common-js-storage',
@@ -202,10 +190,7 @@ function replaceModule({ name, imported, write }: Replacement): Plugin {
 function onLoad(
   name: string,
   filter: RegExp,
-  {
-    loader,
-    rewrite,
-  }: { readonly loader: 'js' | 'json' | 'ts'; readonly rewrite: (text: string, path: string) => string },
+  { loader, rewrite }: { readonly loader: 'js' | 'json'; readonly rewrite: (text: string, path: string) => string },
 ): Plugin {
   return {
     name,

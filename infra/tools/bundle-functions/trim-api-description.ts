@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A node of protobufjs's JSON (`Root.fromJSON`). Other fields are kept unchanged. */
 type Node = {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A value, or a failure described in one sentence. */
 export type Result<T> = { readonly value: T } | { readonly failure: string };

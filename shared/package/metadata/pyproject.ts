@@ -1,5 +1,5 @@
 import { parse, TomlError } from 'smol-toml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { packageProblem } from '#shared/package/archive/package-problem.ts';
 import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
 import { type PackageRoot, rootOf } from '#shared/package/metadata/package-files.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { TerraformCopy } from './terraform.ts';
 
 export type Resource = {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
+import * as z from 'zod';
 import { decideLayout } from '#shared/package/metadata/package-layout.ts';
 
 const path = new URL('../../../shared/protocol/golden/package-layouts.json', import.meta.url);

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,6 +38,13 @@ describe('dropforge in any folder, on any Node.js', () => {
       code: 2,
       stderr: expect.stringMatching(/unknown command/),
     });
+  });
+
+  it('keeps its compiled modules for the next start, in the folder of its packages', async () => {
+    const cache = fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url));
+    await rm(cache, { recursive: true, force: true });
+    await dropforge(['--help']);
+    expect(await readdir(cache)).toEqual([expect.stringMatching(/^v\d+\./)]);
   });
 
   it('prints hints with its name if it is linked, and with its path otherwise', async () => {

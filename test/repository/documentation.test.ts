@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '#cli/commands.ts';
 import { type RepositoryFile, readRepository } from './repository-files.ts';
 
+const README_BYTES_MAX = 10_240;
+
 const files = readRepository();
 const pages = files.filter(({ path }) => path.endsWith('.md') && !path.startsWith('test/fixtures/'));
 const paths = new Set(files.map(({ path }) => path));
@@ -105,10 +107,34 @@ function commandsOf(cell: string): readonly string[] {
   return names.map((name, index) => (index === 0 ? name : [...group, name].join(' ')));
 }
 
+function textOf(path: string): string {
+  return files.find((file) => file.path === path)?.text ?? '';
+}
+
 describe('README.md', () => {
+  it('has at most 10 KB: what is for one kind of reader has a page in docs', () => {
+    const bytes = Buffer.byteLength(textOf('README.md'));
+    expect(bytes).toBeGreaterThan(0);
+    expect(bytes).toBeLessThanOrEqual(README_BYTES_MAX);
+  });
+});
+
+describe('docs/README.md', () => {
+  it('lists every page of docs once', () => {
+    const index = pages.filter(({ path }) => path === 'docs/README.md');
+    const listed = index
+      .flatMap((page) => [...page.text.matchAll(/^\| \[[^\]]*\]\(([^)#]+)\) \|/gm)])
+      .map(([, link]) => link ?? '');
+    const others = pages
+      .filter(({ path }) => /^docs\/[^/]+\.md$/.test(path) && path !== 'docs/README.md')
+      .map(({ path }) => posix.basename(path));
+    expect(listed.filter((link) => !link.includes('/') && link !== 'adr').toSorted()).toEqual(others.toSorted());
+  });
+});
+
+describe('docs/commands.md', () => {
   it('has exactly the commands of the CLI in its table', () => {
-    const text = files.find(({ path }) => path === 'README.md')?.text ?? '';
-    const cells = [...text.matchAll(/^\| (`dropforge [^|]*)\|/gm)].map(([, cell]) => cell ?? '');
+    const cells = [...textOf('docs/commands.md').matchAll(/^\| (`dropforge [^|]*)\|/gm)].map(([, cell]) => cell ?? '');
     expect(cells.flatMap(commandsOf).toSorted()).toEqual(COMMANDS.map(({ name }) => name).toSorted());
   });
 });

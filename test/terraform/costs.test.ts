@@ -20,7 +20,7 @@ const SETTINGS = {
 } as const;
 
 describeAppliedRoot(({ all, configOf, find }) => {
-  it('costs what README says, by the settings that are deployed', async () => {
+  it('costs what docs/costs.md says, by the settings that are deployed', async () => {
     const vm = await readVmSettings(SETTINGS);
     const schedules = all('google_cloud_scheduler_job').map(({ key, values }) => `${key} ${values.schedule}`);
     const minutesOf = (name: string) => Number(new RegExp(`^${name} \\*/(\\d+) `, 'm').exec(schedules.join('\n'))?.[1]);
@@ -35,8 +35,8 @@ describeAppliedRoot(({ all, configOf, find }) => {
       heartbeatSeconds: vm.intervals.heartbeatSeconds,
       replacedDays: replacedDaysOf(find('google_storage_bucket', 'jobs').lifecycle_rule),
     });
-    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-    expect(lines.filter((line) => !readme.includes(line))).toEqual([]);
+    const page = await readFile(new URL('../../docs/costs.md', import.meta.url), 'utf8');
+    expect(lines.filter((line) => !page.includes(line))).toEqual([]);
   });
 });
 

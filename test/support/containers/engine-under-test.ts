@@ -10,7 +10,7 @@ const OUTPUT_BYTES_MAX = 67_108_864;
 
 /** What tests with containers use besides an engine: a registry with logins, and a program for small images. */
 const TOOLS = ['docker-registry', 'htpasswd', 'busybox'];
-const HOW_TO = 'the end of README.md says how to have them';
+const HOW_TO = 'CONTRIBUTING.md (Commands) says how to have them';
 
 export type EngineUnderTest = {
   /** What the embedded cloud's, and an agent's, environment needs in addition to find this engine. */

@@ -41,7 +41,7 @@ export type DeployedSettings = {
 
 type Row = { readonly name: string; readonly usage: string; readonly dollars: number };
 
-/** The rows of README's tables of costs, and the sentence on checkpoints; each is a line or a part of one. */
+/** The rows of the tables of docs/costs.md, and the sentence on checkpoints; each is a line or a part of one. */
 export function describeCosts(deployed: DeployedSettings): readonly string[] {
   const idle = idleRows(deployed);
   const jobs = jobRows(deployed);

@@ -216,7 +216,7 @@ export const JOB_FIELDS = {
   }),
   flexStart: custom(BOOLEAN, {
     description:
-      'Whether to wait for a single machine with GPUs at Compute Engine, unbilled (Flex-start). The machine can be used for seven days at most.',
+      'Whether to wait for machines with GPUs at Compute Engine, unbilled (Flex-start). All machines are identical, and can be used for seven days at most.',
     omitted: '`false`',
     examples: [true],
     goesTo: { spec: 'provisioningModel', vm: 'provisioningModel' },

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '#cli/commands.ts';
+import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { type RepositoryFile, readRepository } from './repository-files.ts';
 
 const README_BYTES_MAX = 10_240;
@@ -136,5 +137,13 @@ describe('docs/commands.md', () => {
   it('has exactly the commands of the CLI in its table', () => {
     const cells = [...textOf('docs/commands.md').matchAll(/^\| (`dropforge [^|]*)\|/gm)].map(([, cell]) => cell ?? '');
     expect(cells.flatMap(commandsOf).toSorted()).toEqual(COMMANDS.map(({ name }) => name).toSorted());
+  });
+});
+
+describe('terraform/README.md', () => {
+  it('counts the functions, without and with notifications', () => {
+    const text = textOf('terraform/README.md');
+    const [, without, all] = /(\d+) functions \((\d+)\s+with\s+`notifications`\)/.exec(text) ?? [];
+    expect([Number(without), Number(all)]).toEqual([FUNCTION_NAMES.length - 1, FUNCTION_NAMES.length]);
   });
 });

@@ -4,12 +4,14 @@ import type { WriteStream } from 'node:tty';
 import type { Output } from '#cli/core/command.ts';
 import { findProgramName, setProgramNameSource } from '#cli/core/program-name.ts';
 import { run } from '#cli/run.ts';
+import { exceptLoopback } from '#infra/network/proxy-exceptions.ts';
 
 // The CLI gets the storage endpoint from the data directory. The storage library would prefer this variable, which
 // `dropforge env` sets for other programs of the same shell.
 delete process.env.STORAGE_EMULATOR_HOST;
 // Prevents Google's library from probing the network for a metadata server, which prints warnings on some networks.
 process.env.METADATA_SERVER_DETECTION ||= 'bios-only';
+exceptLoopback(process.env);
 
 /**
  * Signals within this time are duplicates: a process group's signal arrives twice if npm or `dropforge.js` forwards it.

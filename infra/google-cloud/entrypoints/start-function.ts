@@ -1,6 +1,7 @@
 import type { FunctionName } from '#functions/functions.ts';
 import { readSettings, type SettingsOf } from '#functions/read-settings.ts';
 import { type HandlerOf, registerFunction } from '#functions/register-function.ts';
+import { exceptLoopback } from '#infra/network/proxy-exceptions.ts';
 import { createLogger, type Logger } from '#shared/observability/logger.ts';
 
 /** Input of an entry point's composition: the function's settings and logger. */
@@ -18,6 +19,7 @@ export function startFunction<Name extends FunctionName>(
   compose: (context: FunctionContext<Name>) => HandlerOf<Name>,
 ): void {
   const logger = createLogger((line) => void process.stdout.write(`${line}\n`));
+  exceptLoopback(process.env);
   const reading = readSettings(name, process.env);
   if ('problem' in reading) {
     logger.log('ERROR', reading.problem);

@@ -103,6 +103,20 @@ class EnvironmentTest(unittest.TestCase):
         self.assertNotIn('http_proxy', environment)
         self.assertEqual([environment[name] for name in ('LANG', 'HOME', 'EMPTY')], ['de_DE.UTF-8', '/root', ''])
 
+    def test_a_program_reaches_its_own_machine_without_a_proxy(self) -> None:
+        loopback = '127.0.0.1,localhost,::1,[::1]'
+        for tools, own, expected in (
+            ({}, {'HTTPS_PROXY': 'http://p'}, (loopback, loopback)),
+            ({'http_proxy': 'http://p', 'no_proxy': 'a, .b'}, {}, (f'a,.b,{loopback}', f'a,.b,{loopback}')),
+            ({'no_proxy': 'a'}, {'all_proxy': 'p', 'NO_PROXY': 'b'}, (f'b,{loopback}', f'a,{loopback}')),
+            ({'http_proxy': 'http://p', 'no_proxy': 'a'}, {'no_proxy': ''}, (loopback, loopback)),
+            ({'http_proxy': 'http://p', 'no_proxy': '*'}, {}, ('*', '*')),
+            ({'http_proxy': 'http://p'}, {'http_proxy': ''}, (None, None)),
+            ({'no_proxy': 'a'}, {'NO_PROXY': 'b'}, ('b', 'a')),
+        ):
+            environment = program_environment(replace(SPEC, environment=own), PATHS, tools)
+            self.assertEqual((environment.get('NO_PROXY'), environment.get('no_proxy')), expected)
+
     def test_adds_the_job_directory_once(self) -> None:
         self.assertEqual(program_arguments(SPEC)[-1], '--job-dir=gs://dropforge-local-jobs/digits')
         for own in (('--job-dir', 'x'), ('--job-dir=x',)):

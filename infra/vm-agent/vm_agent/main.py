@@ -55,6 +55,7 @@ from vm_agent.program.processes import become_subreaper
 from vm_agent.program.gpu_meter import GpuMeter
 from vm_agent.program.usage import DiskMeter, UsageMeter
 from vm_agent.setup.job_secrets import JobSecrets, SecretManager
+from vm_agent.setup.proxy_exceptions import loopback_exceptions
 from vm_agent.shell.enter import remove_entry
 from vm_agent.storage.client import Author, Storage
 from vm_agent.storage.job_directory import JobDirectory
@@ -77,6 +78,7 @@ LOG_DISK_BYTES_MAX = 2_147_483_648
 
 def main() -> int:
     """Runs the replica and delivers its exit report. Returns 0 if the control plane has answered it, else 1."""
+    os.environ.update(loopback_exceptions(os.environ))
     home = Path(os.environ.get('DROPFORGE_HOME', DEFAULT_HOME)).absolute()
     home.mkdir(parents=True, exist_ok=True)
     metadata = MetadataServer(os.environ.get('GCE_METADATA_HOST', DEFAULT_HOST))

@@ -9,6 +9,7 @@ import { EXAMPLE_SETTINGS } from './example-settings.ts';
 
 /** The discard port, on which nothing listens. */
 const UNREACHABLE = `${HOST}:9`;
+const PROXIES = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'];
 
 const ANSWER_MS_MAX = 60_000;
 const POLL_MS = 3;
@@ -26,11 +27,15 @@ export type BundleProcess = {
   stop(): Promise<void>;
 };
 
-/** The environment of a deployed function, with one server as the endpoint of every Google service. */
+/**
+ * The environment of a deployed function, with one server as the endpoint of every Google service, and a proxy that is
+ * unreachable.
+ */
 export function settingsAt(host = UNREACHABLE): Readonly<Record<string, string>> {
   const url = `http://${host}`;
   return {
     ...EXAMPLE_SETTINGS,
+    ...Object.fromEntries(PROXIES.map((name) => [name, `http://${UNREACHABLE}`])),
     FIRESTORE_EMULATOR_HOST: host,
     PUBSUB_EMULATOR_HOST: host,
     STORAGE_EMULATOR_HOST: url,

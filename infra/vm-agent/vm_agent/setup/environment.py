@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from vm_agent.metrics.program_metrics import MLFLOW_DATABASE
+from vm_agent.setup.proxy_exceptions import loopback_exceptions
 
 # AI Platform calls the master `chief` in TF_CONFIG from runtime version 2.1 on
 # (cloud.google.com/ai-platform/training/docs/distributed-training-details).
@@ -83,7 +84,7 @@ def tool_environment(inherited: Mapping[str, str], paths: ProgramPaths, vm: str)
 def program_environment(spec: ReplicaSpec, paths: ProgramPaths, tools: Mapping[str, str]) -> Dict[str, str]:
     """
     Returns all variables of the program; none is a token. The user's variables override the machine's, and an empty one
-    removes it; Dropforge's variables override the user's.
+    removes it; Dropforge's variables override the user's, whose exceptions of proxies get the loopback hosts.
     """
     service = _service_environment(spec, paths)
     tools = {'MLFLOW_TRACKING_URI': f'sqlite:///{paths.metrics_file.with_name(MLFLOW_DATABASE)}', **tools}
@@ -95,6 +96,7 @@ def program_environment(spec: ReplicaSpec, paths: ProgramPaths, tools: Mapping[s
     return {
         **tools,
         **own,
+        **loopback_exceptions({**tools, **own}),
         **({'PYTHONPATH': os.pathsep.join(python_path)} if python_path else {}),
         **service,
         # Processes of a VM are found and killed by its marker, which a job therefore cannot override.

@@ -15,13 +15,14 @@ const STATE_STYLES: Readonly<Record<string, Style>> = {
 
 /**
  * A parameter of this process's own escape sequences, which tells them from those that a program or a user has written.
- * Four digits, so that libraries which measure text recognize the sequences.
+ * Four digits and before the style: libraries which measure text recognize the sequences, and cli-table3, which ends
+ * colors by the first parameter, adds none of its own.
  */
 const KEY = randomInt(1_000, 10_000);
 
 /** Control characters except line feed and tab, and those that change the direction of text (UAX #9). */
 const CONTROLS = new RegExp(
-  String.raw`\u001b\[(\d+);${KEY}m|[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]`,
+  String.raw`\u001b\[${KEY};(\d+)m|[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]`,
   'g',
 );
 
@@ -34,7 +35,7 @@ export function paintState(state: string, output: Pick<Output, 'hasColors'>): st
 /** Styles a text for an output of `createVisibleOutput`, if it supports colors. */
 export function paint(text: string, style: Style, output: Pick<Output, 'hasColors'>): string {
   const [start, end] = inspect.colors[style] ?? [0, 0];
-  return output.hasColors ? `\u001b[${start};${KEY}m${text}\u001b[${end};${KEY}m` : text;
+  return output.hasColors ? `\u001b[${KEY};${start}m${text}\u001b[${KEY};${end}m` : text;
 }
 
 /**

@@ -5,13 +5,16 @@ import { isGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient } from '#cli/client/object-client.ts';
 import type { Command } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
+import { printReports } from '#cli/submit/print-reports.ts';
 
 export const cp: Command = {
   operands: [
     { name: 'PATH', summary: 'sources, followed by the destination: files or gs://BUCKET/OBJECT', count: 'many' },
   ],
   flags: [{ name: 'recursive', letter: 'r', summary: 'copy folders with their contents' }],
-  notes: 'Copying a job file, or a package with a job.yaml at its root, to the upload bucket submits it.',
+  notes:
+    'Copying a job file, or a package with a job.yaml at its root, to the upload bucket submits it.' +
+    ' The job id, the address of the report and the command that follows the job are printed.',
   async run(invocation) {
     const sources = invocation.operands.slice(0, -1);
     const target = invocation.operands.at(-1) ?? '';
@@ -24,7 +27,8 @@ export const cp: Command = {
     if ([target, ...sources].includes('-')) {
       throw new UsageFailure("'-' is not supported: to print objects use `dropforge cat`; to upload, pass a file.");
     }
-    const client = createObjectClient(await findTarget(invocation));
+    const found = await findTarget(invocation);
+    const client = createObjectClient(found);
     const toLocal = (path: string) =>
       isGsUri(path) ? path : resolve(invocation.io.cwd, path) + (path.endsWith('/') ? '/' : '');
     const copies = await planCopies(client, {
@@ -36,6 +40,7 @@ export const cp: Command = {
       await runCopy(client, copy);
       invocation.print({ json: copy, text: `Copied ${copy.from} to ${copy.to}` });
     }
+    await printReports(invocation, { client, uploadBucket: found.uploadBucket, copies });
     return 0;
   },
 };

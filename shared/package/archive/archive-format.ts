@@ -53,6 +53,9 @@ export function detectFormat(name: string, head: Uint8Array): ArchiveFormat {
   if (isSingleFileName(name) && isText(Buffer.from(head).toString('utf8'))) {
     return name.endsWith('.py') ? 'py' : 'txt';
   }
+  if (/\.ipynb$/i.test(name)) {
+    throw new InspectionStopped('NOTEBOOK', `${printablePath(name)} is a notebook; jobs run Python programs.`);
+  }
   const [code, reason] = describeOther(head);
   throw new InspectionStopped(code, `${printablePath(name)} ${reason}.`);
 }

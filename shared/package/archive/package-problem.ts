@@ -8,7 +8,9 @@ const LESS =
 
 /** The codes of all problems and warnings of packages, with their remedies. */
 const PACKAGE_REMEDIES = {
-  NOT_AN_ARCHIVE: 'Upload a Python source distribution (.tar.gz, .tar or .zip) or a wheel (.whl).',
+  NOT_AN_ARCHIVE:
+    'Upload a Python source distribution (.tar.gz, .tar or .zip) or a wheel (.whl) with a job.yaml at its root, or a job.yaml that names packages or .py files.',
+  NOTEBOOK: 'Convert it (`jupyter nbconvert --to script NOTEBOOK.ipynb`), and use the .py file.',
   FORMAT_UNSUPPORTED: 'Pack it as .tar.gz: `tar -czf package.tar.gz DIRECTORY`.',
   FORMAT_NAME_MISMATCH: 'Rename the file to match its format; pip selects the format by file name.',
   ARCHIVE_EMPTY: REPACK,

@@ -64,7 +64,12 @@ function checkContainsPython(files: PackageFiles, findings: Findings): void {
     const message = 'The archive is a wheel: restore its name, which ends in .whl.';
     findings.addProblem(packageProblem('NOT_INSTALLABLE', message));
   } else if (!files.paths.some((path) => path.endsWith('.py'))) {
-    findings.addProblem(packageProblem('NOT_INSTALLABLE', 'The package contains no Python files.'));
+    const hasNotebook = files.paths.some((path) => path.endsWith('.ipynb'));
+    findings.addProblem(
+      hasNotebook
+        ? packageProblem('NOTEBOOK', 'The package contains notebooks and no Python files; jobs run Python programs.')
+        : packageProblem('NOT_INSTALLABLE', 'The package contains no Python files.'),
+    );
   }
 }
 

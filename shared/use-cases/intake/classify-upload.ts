@@ -7,6 +7,15 @@ import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-s
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { type Problem, REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import type { InspectedPackage } from '#shared/use-cases/intake/check-packages.ts';
+import { describeMissingJobFile } from '#shared/use-cases/intake/missing-job-file.ts';
+import {
+  COMPOSITE_PART_NAME,
+  isAtRoot,
+  isNamedAsJobFile,
+  isReportedAlone,
+  JOB_FILE_NAME,
+  PACKAGE_NAME,
+} from '#shared/use-cases/intake/upload-names.ts';
 
 /** An object that was finalized in a bucket. */
 export type Upload = ObjectName & { readonly generation: string };
@@ -42,18 +51,11 @@ const JOB_FILE_BYTES_MAX = 1_048_576;
 const WAITING_JOB_FILES_MAX = 50;
 const FOLDER_PAGE_OBJECTS = 1_000;
 const FOLDER_PAGES_MAX = 10;
-
-const JOB_FILE_NAME = /\.(ya?ml|json)$/i;
-const PACKAGE_NAME = /\.(tar\.gz|tgz|tar|zip|whl|tar\.bz2|tbz2?|tar\.xz|txz|tar\.zst|7z|rar)$/i;
-const CANONICAL_JOB_FILE_NAME = /(^|\/)job\.(ya?ml|json)$/i;
+/** A file, its report, and one that is neither. */
+const LONE_FILE_OBJECTS_MAX = 3;
 
 /** A key that occurs only in job files, found even if the rest of the file cannot be parsed. */
 const FIELD_OF_JOB_FILES = /^[\s{"'-]*(trainingInput|training_input|workerPoolSpecs|worker_pool_specs)["']?\s*:/m;
-
-/**
- * Components of a parallel composite upload by gcloud (`parallel_composite_upload`), which are not uploads themselves.
- */
-const COMPOSITE_PART_NAME = /(^|\/)parallel_composite_uploads\//;
 
 /**
  * Decides what an upload is, by its name and content; reads, and changes nothing. Throws if an object is deleted while
@@ -70,12 +72,26 @@ export async function classifyUpload(objects: ObjectStore, upload: Upload): Prom
   if (JOB_FILE_NAME.test(info.name)) {
     return classifyJobFile(objects, info);
   }
-  if (isSingleFileName(info.name)) {
-    // Sources are also uploaded with folders: only a job file that names one makes it a package.
-    const jobFiles = await findWaitingJobFiles(objects, info);
-    return jobFiles.length > 0 ? { kind: 'AWAITED_PACKAGE', jobFiles } : { kind: 'IGNORED' };
+  if (PACKAGE_NAME.test(info.name)) {
+    return classifyPackage(objects, info);
   }
-  return PACKAGE_NAME.test(info.name) ? classifyPackage(objects, info) : { kind: 'IGNORED' };
+  if (isSingleFileName(info.name)) {
+    // Sources are also uploaded with folders: a job file that names one makes it a package.
+    const jobFiles = await findWaitingJobFiles(objects, info);
+    if (jobFiles.length > 0) {
+      return { kind: 'AWAITED_PACKAGE', jobFiles };
+    }
+  }
+  return (await isReported(objects, info)) ? classifyPackage(objects, info) : { kind: 'IGNORED' };
+}
+
+/** Whether a file that is no submission by its name was uploaded by itself, not with the folder that it is in. */
+async function isReported(objects: ObjectStore, { bucket, name }: ObjectInfo): Promise<boolean> {
+  if (isAtRoot(name) || !isReportedAlone(name)) {
+    return isAtRoot(name);
+  }
+  const neighbors = await objects.list({ bucket, prefix: folderOf(name), countMax: LONE_FILE_OBJECTS_MAX });
+  return neighbors.every((neighbor) => neighbor.name === name || neighbor.name === `${name}${REPORT_SUFFIX}`);
 }
 
 async function classifyJobFile(objects: ObjectStore, upload: ObjectInfo): Promise<UploadClass> {
@@ -85,9 +101,16 @@ async function classifyJobFile(objects: ObjectStore, upload: ObjectInfo): Promis
     return { kind: 'INVALID', upload, problems: [{ code: 'JOB_FILE_TOO_LARGE', message, remedy }], warnings: [] };
   }
   const text = await readText(objects, upload);
-  return isJobFile(text, upload.name)
-    ? { kind: 'JOB_FILE', jobFiles: [{ upload, text, fileName: fileNameOf(upload.name), enclosingPackage: null }] }
-    : { kind: 'IGNORED' };
+  if (isJobFile(text, upload.name)) {
+    const jobFile = { upload, text, fileName: fileNameOf(upload.name), enclosingPackage: null };
+    return { kind: 'JOB_FILE', jobFiles: [jobFile] };
+  }
+  if (!isAtRoot(upload.name)) {
+    return { kind: 'IGNORED' };
+  }
+  const message = `${upload.name} starts nothing: it has no field of a job file, such as module, image or trainingInput.`;
+  const remedy = 'Name a job file job.yaml, or put data into a folder or a separate bucket.';
+  return { kind: 'INVALID', upload, problems: [{ code: 'NOT_A_JOB_FILE', message, remedy }], warnings: [] };
 }
 
 async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promise<UploadClass> {
@@ -106,12 +129,7 @@ async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promis
   if (jobFiles.length > 0) {
     return { kind: 'AWAITED_PACKAGE', jobFiles };
   }
-  const fileName = fileNameOf(upload.name);
-  const missing: Problem = {
-    code: 'JOB_FILE_MISSING',
-    message: `${fileName} is a valid package but has no job.yaml at its root.`,
-    remedy: `Upload a job.yaml beside it that names ${fileName} under trainingInput.packageUris, or add one to the root of the package.`,
-  };
+  const missing = describeMissingJobFile(fileNameOf(upload.name));
   return { kind: 'PACKAGE_WITHOUT_JOB_FILE', upload, problems: [missing], warnings };
 }
 
@@ -120,7 +138,7 @@ async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promis
  * requests training, or would if it could be parsed.
  */
 export function isJobFile(text: Uint8Array, name: string): boolean {
-  if (CANONICAL_JOB_FILE_NAME.test(name)) {
+  if (isNamedAsJobFile(name)) {
     return true;
   }
   const { draft, problems } = readJobFile(text, { fileName: fileNameOf(name) });

@@ -11,6 +11,8 @@ import {
   jobContextOf,
   type Submission,
 } from '#shared/use-cases/intake/check-submission.ts';
+import { fileNameOf } from '#shared/use-cases/intake/classify-upload.ts';
+import { describeMissingJobFile } from '#shared/use-cases/intake/missing-job-file.ts';
 import { viewMachines } from '#shared/use-cases/reports/job-view.ts';
 import { viewImage } from '#shared/use-cases/reports/view-images.ts';
 import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
@@ -120,10 +122,6 @@ function planOf(ports: CheckPorts, submission: Submission, spec: JobSpec | null)
 }
 
 function missingJobFile({ name }: ObjectInfo): Problem {
-  const fileName = name.slice(name.lastIndexOf('/') + 1);
-  return {
-    code: 'JOB_FILE_MISSING',
-    message: `${fileName} is a valid package but has no job.yaml at its root.`,
-    remedy: 'Write the job file here, or add a job.yaml to the root of the package.',
-  };
+  const { code, message } = describeMissingJobFile(fileNameOf(name));
+  return { code, message, remedy: 'Write the job file here, or add a job.yaml to the root of the package.' };
 }

@@ -147,3 +147,13 @@ it('starts a job from a job file whose packages are in a bucket, once', async ()
   expect(again).toEqual(first);
   expect([other.status, other.body.problems[0].code]).toEqual([400, 'JOB_ID_TAKEN']);
 });
+
+it.each([
+  ['train.py', 'print(1)\n', 'JOB_FILE_MISSING', /^train\.py is a Python program, and nothing says that it runs/],
+  ['train.ipynb', '{"cells": []}', 'NOTEBOOK', /^train\.ipynb is a notebook/],
+  ['notes.txt', 'Call Ada.', 'NOT_AN_ARCHIVE', /^notes\.txt is a text file/],
+])('says of %s what would run', async (fileName, text, code, message) => {
+  const partCount = await upload(Buffer.from(text));
+  const { body } = await api.post(`/v1/uploads/${UPLOAD}:validate`, { fileName, partCount });
+  expect(body).toMatchObject({ verdict: 'REFUSED', problems: [{ code, message: expect.stringMatching(message) }] });
+});

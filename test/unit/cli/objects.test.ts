@@ -110,6 +110,52 @@ describe('dropforge cp', () => {
     expect(await listed('gs://jobs/**')).toEqual(expected);
   });
 
+  describe('into the upload bucket', () => {
+    beforeEach(async () => {
+      cloud.onObject = async ({ bucket, name, generation }) => {
+        const isPackage = name.endsWith('.tar.gz');
+        const problem = { code: 'NOT_AN_ARCHIVE', message: 'notes.txt is a text file.', remedy: 'Upload a package.' };
+        const outcome = isPackage
+          ? { verdict: 'ACCEPTED', jobId: 'digits', problems: [] }
+          : { verdict: 'REFUSED', jobId: null, problems: [problem] };
+        const report = { ...outcome, source: `gs://${bucket}/${name}`, warnings: [], job: null, generation };
+        if (!name.endsWith('.report.json')) {
+          await cloud.store.write({ bucket, name: `${name}.report.json` }, Buffer.from(JSON.stringify(report)));
+        }
+      };
+      await writeFile(join(work, 'digits.tar.gz'), 'package');
+    });
+
+    it('prints the job, the report, and how to follow the job, also if the object replaces another', async () => {
+      for (const generation of [1, 2]) {
+        const { code, stdout } = await cli('cp', 'digits.tar.gz', 'gs://uploads/');
+        expect([generation, code]).toEqual([generation, 0]);
+        expect(stdout).toMatch(
+          /Copied .*\nJob digits ACCEPTED\n +follow .*dropforge.* jobs stream-logs digits\n[^]* report +gs:\/\/uploads\/digits\.tar\.gz\.report\.json\n$/,
+        );
+      }
+    });
+
+    it('prints the reasons of what starts nothing, and the reports as JSON', async () => {
+      const { stdout } = await cli('cp', 'model/deep/notes.txt', 'gs://uploads/');
+      expect(stdout).toMatch(
+        /notes\.txt was REFUSED:\n +- NOT_AN_ARCHIVE: .*\n[^]*report +gs:\/\/uploads\/notes\.txt\.rep/,
+      );
+      expect((await cli('--format=json', 'cp', 'digits.tar.gz', 'gs://uploads/a/')).json()).toMatchObject([
+        { to: 'gs://uploads/a/digits.tar.gz' },
+        { report: 'gs://uploads/a/digits.tar.gz.report.json', verdict: 'ACCEPTED', jobId: 'digits' },
+      ]);
+    });
+
+    it('waits for no report on files in a folder, in another bucket, or once it is interrupted', async () => {
+      cloud.onObject = () => {};
+      expect((await cli('cp', 'model/weights.json', 'gs://uploads/data/')).stdout).not.toContain('report');
+      const argv = ['cp', 'digits.tar.gz', 'gs://uploads/'];
+      const io = { dataDir: cloud.dataDir, cwd: work, interrupted: AbortSignal.abort() };
+      expect((await runCli(argv, io)).stdout).toMatch(/has no report yet\.\n +report +gs:/);
+    });
+  });
+
   it('downloads folders and patterns, and copies between buckets', async () => {
     await put('run/model.json', 'run/checkpoints/1.json');
     await cli('cp', '-r', 'gs://jobs/run', 'fetched/');
@@ -118,8 +164,8 @@ describe('dropforge cp', () => {
     );
     await cli('cp', 'gs://jobs/run/*.json', '.');
     expect(await readFile(join(work, 'model.json'), 'utf8')).toBe('content of run/model.json');
-    await cli('cp', 'gs://jobs/run/model.json', 'gs://uploads/copy.json');
-    expect((await cli('cat', 'gs://uploads/copy.json')).stdout).toBe('content of run/model.json');
+    await cli('cp', 'gs://jobs/run/model.json', 'gs://uploads/a/copy.json');
+    expect((await cli('cat', 'gs://uploads/a/copy.json')).stdout).toBe('content of run/model.json');
   });
 
   it('rejects object names that point outside of the target folder', async () => {

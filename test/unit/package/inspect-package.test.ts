@@ -124,6 +124,14 @@ describe('files that are not packages', () => {
     const { problems } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf([{ path: 'data/train.csv', data: '1' }])));
     expect(problems).toMatchObject([{ code: 'NOT_INSTALLABLE', message: 'The package contains no Python files.' }]);
   });
+
+  it('explains what to do with notebooks: in an archive, as the page packs one that is dropped, and alone', async () => {
+    const packed = sourceOf('t.tar.gz', tarGzOf([{ path: 'train.ipynb', data: '{}' }]));
+    for (const source of [packed, sourceOf('train.ipynb', Buffer.from('{"cells": []}'))]) {
+      const { problems } = await inspectPackage(source);
+      expect(problems).toMatchObject([{ code: 'NOTEBOOK', remedy: expect.stringContaining('jupyter nbconvert') }]);
+    }
+  });
 });
 
 describe('limits', () => {

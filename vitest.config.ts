@@ -1,14 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/run/longest-first.ts';
+import { Reporter } from './test/support/run/reporter.ts';
 
 /**
  * One project per kind of test: the folder says what a test costs and proves. The timeout ends a test that hangs; it is
  * about ten times the usual duration, since the machine may be busy.
  */
-function project(
-  name: string,
-  options: { readonly timeoutMs: number; readonly isSerial?: boolean; readonly globalSetup?: string },
-) {
+function project(name: string, options: { readonly timeoutMs: number; readonly globalSetup?: string }) {
   return {
     extends: true as const,
     test: {
@@ -16,7 +15,6 @@ function project(
       include: [`test/${name}/**/*.test.ts`],
       testTimeout: options.timeoutMs,
       hookTimeout: options.timeoutMs,
-      fileParallelism: options.isSerial !== true,
       ...(options.globalSetup !== undefined && { globalSetup: options.globalSetup }),
     },
   };
@@ -24,8 +22,11 @@ function project(
 
 export default defineConfig({
   test: {
-    // Vitest's default leaves one core unused, which is half of a small machine.
-    maxWorkers: availableParallelism(),
+    // One more than cores, since many tests wait for processes of their own.
+    maxWorkers: availableParallelism() + 1,
+    fsModuleCache: true,
+    reporters: [new Reporter()],
+    sequence: { sequencer: LongestFirst },
     expect: { poll: { timeout: 60_000, interval: 20 } },
     projects: [
       project('unit', { timeoutMs: 60_000 }),
@@ -35,13 +36,9 @@ export default defineConfig({
       project('integration', { timeoutMs: 180_000 }),
       project('corpus', { timeoutMs: 60_000 }),
       project('google-cloud', { timeoutMs: 180_000, globalSetup: 'test/support/google-cloud/global-setup.ts' }),
-      project('terraform', { timeoutMs: 180_000, globalSetup: 'test/support/terraform/global-setup.ts' }),
-      project('e2e-cloud', {
-        timeoutMs: 240_000,
-        isSerial: true,
-        globalSetup: 'test/support/google-cloud/global-setup.ts',
-      }),
-      project('e2e', { timeoutMs: 180_000, isSerial: true }),
+      project('terraform', { timeoutMs: 180_000 }),
+      project('e2e-cloud', { timeoutMs: 240_000, globalSetup: 'test/support/google-cloud/global-setup.ts' }),
+      project('e2e', { timeoutMs: 180_000 }),
     ],
   },
 });

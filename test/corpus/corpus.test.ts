@@ -9,16 +9,12 @@ import { expandVariables } from './expand-variables.ts';
 import { KNOWN_DISAGREEMENTS } from './known-disagreements.ts';
 import { readCorpus } from './read-corpus.ts';
 import { type CommandOutcome, runCommandLine } from './run-command-lines.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const corpus = readCorpus();
 
 if (corpus === null) {
-  describe('job files that other people wrote', () => {
-    it('are not beside this checkout, where the fixtures are the only check', () => {
-      process.stdout.write('The corpus is not beside this checkout; its test is skipped.\n');
-      expect(readCorpus()).toBeNull();
-    });
-  });
+  leaveOut('the corpus beside the checkout', 'job files of other people');
 } else {
   describe('job files that other people wrote', () => {
     const disagreements = compareCorpus(corpus.jobFiles);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readLabeledLogs } from '../diagnosis/labeled-logs.ts';
 import { measureAccuracy } from '../diagnosis/measure-accuracy.ts';
 import { findLabeledFailures } from './read-corpus.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const ACCURACY_MIN = 0.98;
 
@@ -9,10 +10,7 @@ const file = findLabeledFailures();
 
 describe('logs that other people published', () => {
   if (file === null) {
-    it('are not beside this checkout, where the own examples are the only check', () => {
-      process.stdout.write('The labeled failures are not beside this checkout; their test is skipped.\n');
-      expect(findLabeledFailures()).toBeNull();
-    });
+    leaveOut('the labeled failures beside the checkout', 'their diagnosis');
     return;
   }
   const { rows } = readLabeledLogs(file);

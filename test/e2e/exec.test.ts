@@ -18,6 +18,9 @@ os.environ['DROPFORGE_OUTPUT_DIR']
 print('training', flush=True)
 time.sleep(300)
 `;
+
+import { leaveOut } from '../support/run/leave-out.ts';
+
 const FAILS = `
 open('half-read.csv', 'w').write('1,2')
 raise RuntimeError('the loss exploded')
@@ -37,7 +40,7 @@ const TYPES = typeIntoTerminal(['tty && echo in $CLOUD_ML_JOB_ID', 'exit 7']);
 const { python, installed } = await openEnvironment(['py-spy']);
 const profilers = python !== undefined && installed.has('py-spy') ? [dirname(python)] : [];
 if (profilers.length === 0) {
-  process.stdout.write('py-spy cannot be installed with pip: its test is skipped.\n');
+  leaveOut('py-spy from a pip index', 'a profile by `dropforge exec`');
 }
 
 let cloud: CloudUnderTest;

@@ -29,6 +29,8 @@ joblib.dump(model, os.path.join(args.job_dir, 'model.joblib'))
 print(f'score {model.score(digits.data, digits.target):.2f}')
 `;
 
+import { leaveOut } from '../support/run/leave-out.ts';
+
 const TORCH = `
 import argparse, os
 import torch
@@ -69,7 +71,7 @@ if (installable.length < FRAMEWORKS.length) {
   const missing = FRAMEWORKS.filter((framework) => !installable.includes(framework)).map(
     ({ requirement }) => requirement,
   );
-  process.stdout.write(`${missing.join(' and ')} cannot be installed with pip: these tests are skipped.\n`);
+  leaveOut(`${missing.join(' and ')} from a pip index`, 'packages that require them');
 }
 
 describe('a package whose requirements come from an index', () => {

@@ -14,7 +14,7 @@ const NAMESPACE = ['-rm'];
 const hasNamespaces = spawnSync('unshare', [...NAMESPACE, 'mount', '-t', 'tmpfs', 'tmpfs', '/tmp']).status === 0;
 
 if (!hasNamespaces) {
-  process.stdout.write('This system has no unprivileged mount namespaces: the tests of a full disk are skipped.\n');
+  leaveOut('unprivileged mount namespaces', 'a full disk');
 }
 
 /**
@@ -43,6 +43,8 @@ for step in range(80):
     with open(os.path.join(output, 'step'), 'w') as file: file.write(str(step))
     time.sleep(0.1)
 `;
+
+import { leaveOut } from '../support/run/leave-out.ts';
 
 describe.skipIf(!hasNamespaces)('an embedded cloud whose disk is full', () => {
   let directory: string;

@@ -8,6 +8,7 @@ import {
   type Requirement,
   selectInstalled,
 } from '../support/frameworks/framework-environment.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const RUN_MS_MAX = 600_000;
 const JOB_ID = 'google_clients';
@@ -34,7 +35,7 @@ const environment = await openFrameworkEnvironment();
 const tools = ['gcloud', 'gsutil'].filter(isOnPath).map((name) => ({ name }));
 const clients = [...selectInstalled(environment, CLIENTS), ...tools];
 if (tools.length === 0) {
-  process.stdout.write('gcloud is not installed: its tests are skipped.\n');
+  leaveOut('gcloud', 'gcloud and gsutil in a program');
 }
 
 function isOnPath(command: string): boolean {

@@ -65,7 +65,6 @@ it('a metric is visible within 3 seconds, with the settings of `dropforge up`', 
     shown(curve, () => document.body.innerText.includes('0.125')),
   ]);
 
-  process.stdout.write(`visible after: list ${inList | 0} ms, log ${inLog | 0} ms, curve ${inCurve | 0} ms\n`);
   expect(Math.max(inList, inLog)).toBeLessThan(SHOWN_MS_MAX);
 });
 

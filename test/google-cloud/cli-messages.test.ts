@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import type { Deployment } from '../../cli/client/deployment.ts';
 import { startTestCloud, type TestCloud, viewOf } from '../support/cli/test-cloud.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 
@@ -24,11 +25,7 @@ let work: string;
 let children: ChildProcess[];
 
 if (hosts === null) {
-  describe('the CLI and Pub/Sub', () => {
-    it('have no emulator: their tests are skipped', () => {
-      expect(hosts).toBeNull();
-    });
-  });
+  leaveOut('the Firestore and Pub/Sub emulators of gcloud, and Java', 'the CLI and Pub/Sub');
 } else {
   beforeEach(() => open(hosts.pubsub));
   afterEach(close);

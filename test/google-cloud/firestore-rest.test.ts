@@ -9,15 +9,12 @@ import { describeReplicaStoreContract } from '../contract/replica-store.contract
 import { describeSubmittedIdsContract } from '../contract/submitted-ids.contract.ts';
 import { describeTuningStoreContract } from '../contract/tuning-store.contract.ts';
 import type { OpenStore } from '../support/contract/store-under-test.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const hosts = inject('emulatorHosts');
 
 if (hosts === null) {
-  describe('Firestore over REST', () => {
-    it('has no emulator: its contract tests are skipped', () => {
-      expect(hosts).toBeNull();
-    });
-  });
+  leaveOut('the Firestore and Pub/Sub emulators of gcloud, and Java', 'Firestore over REST');
 } else {
   // The library reads the emulator's address from the environment of the process, as in a deployed function.
   process.env.FIRESTORE_EMULATOR_HOST = hosts.firestore;

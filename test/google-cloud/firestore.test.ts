@@ -15,15 +15,12 @@ import { describeReplicaStoreContract } from '../contract/replica-store.contract
 import { describeSubmittedIdsContract } from '../contract/submitted-ids.contract.ts';
 import { describeTuningStoreContract } from '../contract/tuning-store.contract.ts';
 import { onFirestore } from '../support/google-cloud/firestore-under-test.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const hosts = inject('emulatorHosts');
 
 if (hosts === null) {
-  describe('Firestore', () => {
-    it('has no emulator: its contract tests are skipped', () => {
-      expect(hosts).toBeNull();
-    });
-  });
+  leaveOut('the Firestore and Pub/Sub emulators of gcloud, and Java', 'Firestore');
 } else {
   const clock = { now: () => 1_800_000_000_000 };
   describeJobStoreContract(

@@ -3,6 +3,7 @@ import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '
 import { findGcloudVersion } from '../support/gcloud/find-gcloud-version.ts';
 import { type GcloudUnderTest, openGcloud } from '../support/gcloud/gcloud-under-test.ts';
 import { createClients } from '../support/google-cloud/compute-under-test.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const gcloudVersion = findGcloudVersion();
 const ZONE = '--zone=us-central1-a';
@@ -34,7 +35,7 @@ it('an embedded cloud serves its VMs through a Compute Engine emulator', async (
 });
 
 if (gcloudVersion === undefined) {
-  process.stdout.write('gcloud is not installed: its tests of the Compute Engine emulator are skipped.\n');
+  leaveOut('gcloud', 'its commands on the Compute Engine emulator');
 } else {
   describe(`gcloud compute (${gcloudVersion}) with what \`dropforge env\` prints`, () => {
     let opened: GcloudUnderTest;

@@ -5,6 +5,7 @@ import { runCli } from '../support/cli/test-cloud.ts';
 import { type CloudUnderTest, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 import { findGcloudVersion } from '../support/gcloud/find-gcloud-version.ts';
 import { openGcloudStorageForAllTests } from '../support/gcloud/gcloud-storage-under-test.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const gcloudVersion = findGcloudVersion();
 const MIB = 1_048_576;
@@ -26,7 +27,7 @@ it('the variables that `dropforge env` prints are the addresses of running serve
 });
 
 if (gcloudVersion === undefined) {
-  process.stdout.write('gcloud is not installed: its tests of the Cloud Storage emulator are skipped.\n');
+  leaveOut('gcloud', 'its commands on the Cloud Storage emulator');
 } else {
   describe(`gcloud storage (${gcloudVersion}) with what \`dropforge env\` prints`, testGcloudStorage);
 }

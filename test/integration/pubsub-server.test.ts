@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 import { findGcloudVersion } from '../support/gcloud/find-gcloud-version.ts';
 import { type GcloudUnderTest, openGcloud } from '../support/gcloud/gcloud-under-test.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const gcloudVersion = findGcloudVersion();
 
@@ -111,7 +112,7 @@ describe('the Pub/Sub emulator', () => {
 });
 
 if (gcloudVersion === undefined) {
-  process.stdout.write('gcloud is not installed: its tests of `dropforge env` are skipped.\n');
+  leaveOut('gcloud', 'its commands with the variables of `dropforge env`');
 } else {
   describe(`gcloud (${gcloudVersion}) with what \`dropforge env\` prints`, () => {
     let opened: GcloudUnderTest;

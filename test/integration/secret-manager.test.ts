@@ -4,6 +4,7 @@ import { SECRET_BYTES_MAX } from '#infra/embedded/secret-manager/secret-store.ts
 import { type CloudUnderTest, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 import { findGcloudVersion } from '../support/gcloud/find-gcloud-version.ts';
 import { type GcloudUnderTest, openGcloud } from '../support/gcloud/gcloud-under-test.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 const gcloudVersion = findGcloudVersion();
 
@@ -114,7 +115,7 @@ describe('the Secret Manager emulator', () => {
 });
 
 if (gcloudVersion === undefined) {
-  process.stdout.write('gcloud is not installed: its tests of the Secret Manager emulator are skipped.\n');
+  leaveOut('gcloud', 'its commands on the Secret Manager emulator');
 } else {
   describe(`gcloud secrets (${gcloudVersion}) with what \`dropforge env\` prints`, () => {
     let opened: GcloudUnderTest;

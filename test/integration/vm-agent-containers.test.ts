@@ -9,6 +9,7 @@ import { makeSdist, makeZip } from '../support/agent/vm-agent-package.ts';
 import { startContainerMachineForEachTest } from '../support/containers/container-machine.ts';
 import { type EngineUnderTest, startEngineUnderTest } from '../support/containers/engine-under-test.ts';
 import { createMemoryGroup } from '../support/containers/memory-group.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 
 /** Enough for the agent, and for an engine's command. */
 const MEMORY_BYTES_MAX = 400_000_000;
@@ -18,7 +19,7 @@ const limited = engine === null ? null : await createMemoryGroup(MEMORY_BYTES_MA
 afterAll(() => limited?.remove());
 
 if (engine === null) {
-  it('is not tested, as this machine has no container engine', () => {});
+  leaveOut('a container engine', 'a program in a container');
 } else {
   describe('a program in a container', () => suite(engine));
 }

@@ -38,6 +38,8 @@ with open("draft", "w") as file:
 os.rename("draft", "answer")
 `;
 
+import { leaveOut } from '../support/run/leave-out.ts';
+
 const closing: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
@@ -278,7 +280,7 @@ describe('the proxy of a VM, for other hosts', () => {
     .filter((found) => found?.family === 'IPv4' && !found.internal)
     .slice(0, 1);
   if (remote.length === 0) {
-    process.stdout.write('This machine has no address but the loopback: direct connections are not tested.\n');
+    leaveOut('an address other than the loopback', 'direct connections of a VM');
   }
   it.each(remote)('connects directly to $address without a proxy of this machine', async (found) => {
     const target = await record(200, 'directly');

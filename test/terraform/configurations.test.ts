@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FUNCTION_NAMES } from '#functions/functions.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 import { apply, plan } from '../support/terraform/deployed-state.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
@@ -131,11 +132,7 @@ if (hasTerraform()) {
   afterAll(() => terraform.close());
   describe('terraform/', describeConfigurations);
 } else {
-  describe('terraform/', () => {
-    it('is not tested: terraform is not installed', () => {
-      expect(hasTerraform()).toBe(false);
-    });
-  });
+  leaveOut('terraform', 'configurations');
 }
 
 function describeConfigurations() {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSettings } from '#functions/read-settings.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 import { apply, type Resource } from '../support/terraform/deployed-state.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
@@ -28,11 +29,7 @@ if (hasTerraform()) {
   afterAll(() => terraform.close());
   describe('images of jobs', describeImages);
 } else {
-  describe('images of jobs', () => {
-    it('are not tested: terraform is not installed', () => {
-      expect(hasTerraform()).toBe(false);
-    });
-  });
+  leaveOut('terraform', 'container images');
 }
 
 const all = (type: string) => resources.filter((resource) => resource.type === type);

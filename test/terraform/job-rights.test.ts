@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSettings } from '#functions/read-settings.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 import { apply, plan, type Resource } from '../support/terraform/deployed-state.ts';
 import { isAllowed, listPermissions } from '../support/terraform/iam-policy.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
@@ -62,11 +63,7 @@ if (hasTerraform()) {
   afterAll(() => terraform.close());
   describe('rights of jobs', describeRights);
 } else {
-  describe('rights of jobs', () => {
-    it('are not tested: terraform is not installed', () => {
-      expect(hasTerraform()).toBe(false);
-    });
-  });
+  leaveOut('terraform', 'job rights');
 }
 
 function describeRights() {

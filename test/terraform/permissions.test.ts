@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 import { apply, type Resource } from '../support/terraform/deployed-state.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
@@ -31,11 +32,7 @@ if (hasTerraform()) {
   afterAll(() => terraform.close());
   describe('permissions', describePermissions);
 } else {
-  describe('permissions', () => {
-    it('are not tested: terraform is not installed', () => {
-      expect(hasTerraform()).toBe(false);
-    });
-  });
+  leaveOut('terraform', 'permissions');
 }
 
 /** Short name of a service account, from its member, e-mail or full name; other members unchanged. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { leaveOut } from '../support/run/leave-out.ts';
 import { apply, plan, type Resource } from '../support/terraform/deployed-state.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
@@ -26,9 +27,7 @@ if (hasTerraform()) {
   afterAll(() => terraform.close());
   describe('shell_access', describeShellAccess);
 } else {
-  it('shell_access is not tested: terraform is not installed', () => {
-    expect(hasTerraform()).toBe(false);
-  });
+  leaveOut('terraform', 'shell access');
 }
 
 function describeShellAccess() {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { lockDataDir } from '../../../infra/embedded/data-dir/lock.ts';
+import { leaveOut } from '../run/leave-out.ts';
 
 /**
  * The packages of the shared virtual environment, as pip names them. A test that needs another one adds it here. The
@@ -52,7 +53,10 @@ export function openFrameworkEnvironment(): Promise<FrameworkEnvironment<Require
 export async function openEnvironment<Name extends string>(
   requirements: readonly Name[],
 ): Promise<FrameworkEnvironment<Name>> {
-  const directory = join(tmpdir(), `dropforge-frameworks-${userInfo().uid}-${describePip(requirements)}`);
+  const directory = join(
+    process.env.DROPFORGE_TEST_CACHE ?? tmpdir(),
+    `dropforge-frameworks-${userInfo().uid}-${describePip(requirements)}`,
+  );
   const lock = await acquireLock(directory);
   try {
     const installed = readInstalled<Name>(directory) ?? (await build(directory, requirements));
@@ -64,7 +68,7 @@ export async function openEnvironment<Name extends string>(
 }
 
 /**
- * The cases whose packages are all installed; prints which other packages are missing and that their tests are skipped.
+ * The cases whose packages are all installed; the others are left out, and named at the end of the run.
  */
 export function selectInstalled<T extends { readonly requires: readonly Requirement[] }>(
   { installed }: FrameworkEnvironment<Requirement>,
@@ -72,7 +76,7 @@ export function selectInstalled<T extends { readonly requires: readonly Requirem
 ): readonly T[] {
   const missing = new Set(cases.flatMap(({ requires }) => requires.filter((name) => !installed.has(name))));
   if (missing.size > 0) {
-    process.stdout.write(`${[...missing].join(', ')} cannot be installed with pip: these tests are skipped.\n`);
+    leaveOut(`${[...missing].join(', ')} from a pip index`, 'programs that use them');
   }
   return cases.filter(({ requires }) => requires.every((name) => installed.has(name)));
 }

@@ -17,20 +17,14 @@ export type Emulators = { readonly hosts: EmulatorHosts; stop(): Promise<void> }
 /** Paths of the emulators' jars in the gcloud SDK. */
 type Jars = { readonly firestore: string; readonly pubsub: string };
 
-/**
- * Uses the emulators that the environment names, or starts those of the gcloud SDK. Returns the reason if there are
- * none.
- */
-export async function startEmulators(environment: NodeJS.ProcessEnv): Promise<Emulators | string> {
+/** Uses the emulators that the environment names, or starts those of the gcloud SDK; null if there are none, or no Java. */
+export async function startEmulators(environment: NodeJS.ProcessEnv): Promise<Emulators | null> {
   const { FIRESTORE_EMULATOR_HOST: firestore, PUBSUB_EMULATOR_HOST: pubsub } = environment;
   if (firestore && pubsub) {
     return { hosts: { firestore, pubsub }, stop: async () => {} };
   }
   const jars = findJars(environment);
-  if (jars === null) {
-    return 'the gcloud SDK has no Firestore and Pub/Sub emulators (gcloud components install cloud-firestore-emulator pubsub-emulator)';
-  }
-  return hasJava() ? startJars(jars) : 'java is not installed';
+  return jars !== null && hasJava() ? startJars(jars) : null;
 }
 
 async function startJars(jars: Jars): Promise<Emulators> {

@@ -1,28 +1,23 @@
 import type { TestProject } from 'vitest/node';
-import { type EmulatorHosts, startEmulators } from './emulators.ts';
+import { type EmulatorHosts, type Emulators, startEmulators } from './emulators.ts';
 
 declare module 'vitest' {
   // Only an interface can be augmented.
   export interface ProvidedContext {
-    /** Null if there are no emulators: the tests that require them are skipped, and the reason is printed. */
+    /** Null if there are no emulators: the tests that require them are left out. */
     emulatorHosts: EmulatorHosts | null;
   }
 }
 
-let stop = async (): Promise<void> => {};
+/** Each project loads this file by itself, and all share the emulators. */
+const shared: { emulators?: Promise<Emulators | null> } = Reflect.get(process, 'dropforgeEmulators') ?? {};
+Reflect.set(process, 'dropforgeEmulators', shared);
 
-/** Starts Google's emulators once for all files of the project. */
 export async function setup(project: TestProject): Promise<void> {
-  const emulators = await startEmulators(process.env);
-  if (typeof emulators === 'string') {
-    process.stdout.write(`Tests that require Google's emulators are skipped: ${emulators}.\n`);
-    project.provide('emulatorHosts', null);
-    return;
-  }
-  project.provide('emulatorHosts', emulators.hosts);
-  stop = emulators.stop;
+  shared.emulators ??= startEmulators(process.env);
+  project.provide('emulatorHosts', (await shared.emulators)?.hosts ?? null);
 }
 
 export async function teardown(): Promise<void> {
-  await stop();
+  await (await shared.emulators)?.stop();
 }

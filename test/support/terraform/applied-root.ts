@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apply, type Resource } from './deployed-state.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from './terraform.ts';
+import { leaveOut } from '../run/leave-out.ts';
 
 export const PROJECT = 'my-project';
 export const VARIABLES = [
@@ -15,11 +16,7 @@ export type AppliedRoot = ReturnType<typeof lookUp> & { terraform(): TerraformCo
 /** Applies the root module before the tests of a file, and passes them lookups in the resulting state. */
 export function describeAppliedRoot(describeRoot: (root: AppliedRoot) => void): void {
   if (!hasTerraform()) {
-    describe('the applied configuration', () => {
-      it('is not tested: terraform is not installed', () => {
-        expect(hasTerraform()).toBe(false);
-      });
-    });
+    leaveOut('terraform', 'applied root');
     return;
   }
   let terraform: TerraformCopy;

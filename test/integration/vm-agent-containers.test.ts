@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -9,6 +9,7 @@ import { makeSdist, makeZip } from '../support/agent/vm-agent-package.ts';
 import { startContainerMachineForEachTest } from '../support/containers/container-machine.ts';
 import { type EngineUnderTest, startEngineUnderTest } from '../support/containers/engine-under-test.ts';
 import { createMemoryGroup } from '../support/containers/memory-group.ts';
+import { findProgram } from '../support/find-program.ts';
 import { leaveOut } from '../support/run/leave-out.ts';
 
 /** Enough for the agent, and for an engine's command. */
@@ -261,6 +262,18 @@ open('leftover.bin', 'wb').write(bytes(2000))
     const folded = logged('agent').map((line) => Number(/^(\d+) lines .* are folded/.exec(line ?? '')?.[1] ?? 0));
     expect(logged('stdout').length + folded.reduce((sum, count) => sum + count, 0)).toBe(20_000);
     expect(logged('stdout').at(-1)).toMatch(/^line 19999 /);
+  });
+
+  it('leaves what an engine writes to its working directory, as Podman does after a memory kill, to its VM', async () => {
+    const docker = findProgram('docker');
+    await machine().install('docker', `[ "$1" != start ] || : > oom-test\nexec ${docker} "$@"`);
+    expect(await ended(under.boot({ image: await shell(), argv: ['sh', '-c', 'true'] }))).toMatchObject({
+      exitCode: 0,
+    });
+    expect([await readdir(machine().home), await readdir('.')]).toEqual([
+      expect.arrayContaining(['oom-test']),
+      expect.not.arrayContaining(['oom-test']),
+    ]);
   });
 
   if (limited !== null) {

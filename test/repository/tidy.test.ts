@@ -6,6 +6,13 @@ const LINES_MAX = 400;
 const LINE_CHARACTERS_MAX = 120;
 const FILE_BYTES_MAX = 2 ** 20;
 
+// What a newcomer sees first, and where a file that a test has left shows.
+const ROOT_NAMES = [
+  ...['.ci', '.githooks', 'bench', 'cli', 'dashboard', 'docs', 'examples', 'functions', 'infra', 'shared', 'terraform'],
+  ...['test', '.gitignore', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'biome.json', 'package.json'],
+  ...['package-lock.json', 'tsconfig.json', 'vitest.config.ts'],
+];
+
 const files = readRepository();
 const code = files.filter(({ path }) => /\.(tsx?|py|sh|css)$/.test(path) && !path.startsWith('test/fixtures/'));
 const typescript = code.filter(({ path }) => /\.tsx?$/.test(path));
@@ -42,6 +49,11 @@ describe('the files', () => {
   it('are not named utils, helpers or the like', () => {
     const empty = /^(utils?|helpers?|common|misc|types|manager|shared|index)\./;
     expect(files.filter(({ path }) => empty.test(basename(path))).map(({ path }) => path)).toEqual([]);
+  });
+
+  it('lie in the known folders, or are those that a tool wants at the root', () => {
+    const names = new Set(files.map(({ path }) => path.split('/')[0] ?? path));
+    expect([...names].sort()).toEqual([...ROOT_NAMES].sort());
   });
 
   it('re-export nothing', () => {

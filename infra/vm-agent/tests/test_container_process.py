@@ -16,6 +16,7 @@ from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 
 # Has one container, from `create` to `rm`. HANGS names a command that does not end, FAILS one that fails.
 SCRIPT = """#!/bin/sh
+pwd >> "$STATE/folders"
 cd "$STATE"
 echo "$1" >> commands
 [ "$1" != "$FAILS" ] || { echo "cannot $1" >&2; exit 1; }
@@ -46,7 +47,7 @@ class ContainerProcessTest(unittest.TestCase):
             if stop_after and stop_after in self.commands():
                 raise ReplicaEnded(ExitReport('STOPPED', 'The job was cancelled.'))
 
-        engine = Engine('28', {'PATH': str(self.folder), 'STATE': str(self.folder), **behavior})
+        engine = Engine('28', {'PATH': str(self.folder), 'STATE': str(self.folder), **behavior}, folder=self.folder)
         begun_at = time.monotonic()
         with self.assertRaises(ReplicaEnded) as ended:
             ContainerProcess(
@@ -84,6 +85,11 @@ class ContainerProcessTest(unittest.TestCase):
                 self.assertEqual(self.ended(command, FAILS=command).reason, 'STOPPED')
                 self.assertEqual(self.ended(FAILS=command).evidence, (f'cannot {command}',))
                 (self.folder / 'commands').unlink()
+
+    def test_commands_run_in_the_folder_of_the_agent_where_the_monitor_of_podman_writes_a_file(self) -> None:
+        self.ended(FAILS='start')
+        self.assertEqual(set((self.folder / 'folders').read_text().splitlines()), {str(self.folder.resolve())})
+        self.assertIn('start', self.commands())
 
 
 if __name__ == '__main__':

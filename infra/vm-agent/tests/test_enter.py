@@ -14,6 +14,7 @@ echo "$@"
 echo "TOKEN is $TOKEN, PRELOAD is $LD_PRELOAD"
 while [ "$1" != --env-file ]; do shift; done
 cat "$2"
+pwd
 """
 ENTER = 'import sys; from pathlib import Path; from vm_agent.shell.enter import enter; sys.exit(enter(Path(sys.argv[1]), ["id"]))'
 
@@ -37,12 +38,14 @@ class EnterTest(unittest.TestCase):
         entry = {'environment': environment, 'folder': '', 'container': container}
         (home / 'enter.json').write_text(json.dumps(entry))
         shown = subprocess.run([sys.executable, '-c', ENTER, str(home)], cwd=AGENT, stdout=subprocess.PIPE, check=True)
-        arguments, values, file = shown.stdout.decode().splitlines()
+        arguments, values, file, folder = shown.stdout.decode().splitlines()
         self.assertNotIn('secret', arguments)
         self.assertIn('--env TOKEN', arguments)
         self.assertNotIn('/output/x', arguments)
         self.assertEqual(values, 'TOKEN is secret, PRELOAD is ')
         self.assertEqual(file, 'LD_PRELOAD=/output/x')
+        # Podman's monitor writes a file `oom` to the folder in which its command runs.
+        self.assertEqual(folder, str(home.resolve()))
 
 
 if __name__ == '__main__':

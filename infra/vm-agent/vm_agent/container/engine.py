@@ -44,6 +44,8 @@ class Engine:
     """Of the engine's command; never the program's variables."""
     check: Callable[[], None] = lambda: None
     """Called while a command runs, which is killed if it raises an exception."""
+    folder: Optional[Path] = None
+    """Where commands run, None for the agent's. Podman's monitor writes an empty file `oom` there (conmon 2.1)."""
 
     def run_tool(
         self, args: Sequence[str], *, stdin: str = '', seconds_max: float = TOOL_SECONDS_MAX
@@ -51,7 +53,7 @@ class Engine:
         """Runs a command to its end; one that takes longer or cannot be run has the exit code 125, as the engine's own."""
         pipe, argv, environment = subprocess.PIPE, [COMMAND, *args], dict(self.environment)
         try:
-            process = subprocess.Popen(argv, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+            process = subprocess.Popen(argv, cwd=self.folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
         except OSError as error:
             return EngineResult(125, '', str(error))
         with process:

@@ -118,6 +118,7 @@ class ContainerProcess:
     def _attach(self, args: List[str]) -> 'subprocess.Popen[bytes]':
         client = subprocess.Popen(
             [COMMAND, *args],
+            cwd=self._engine.folder,
             env={**self._engine.environment, VM_MARKER: self._invocation.vm},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

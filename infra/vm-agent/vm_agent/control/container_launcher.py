@@ -165,7 +165,7 @@ def _await_engine(replica: Replica) -> Engine:
     while True:
         engine = find_engine(os.environ)
         if engine is not None:
-            return engine
+            return replace(engine, folder=replica.home)
         replica.supervisor.check()
         if time.monotonic() > give_up_at:
             message = (

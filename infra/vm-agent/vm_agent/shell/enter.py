@@ -60,6 +60,8 @@ def enter(home: Path, command: Sequence[str]) -> int:
         return NOT_ENTERED
     terminal = {name: os.environ[name] for name in TERMINAL_VARIABLES if name in os.environ}
     if entry['container'] is not None:
+        # The engine may write there: see Engine.folder.
+        os.chdir(home)
         return _enter_container(entry['container'], entry['environment'], terminal, command)
     # The mark of the VM without that of its program, with which the agent would end this process.
     mark = os.environ.get(VM_MARKER) or entry['environment'].get(VM_MARKER, '').split('@')[0]

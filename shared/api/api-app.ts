@@ -73,7 +73,7 @@ export function createApiApp(ports: ApiPorts): Hono {
 
   app.notFound(async (context) => {
     const { path } = context.req;
-    const remedy = findReplacement(path.split('/', 4).join('/')) ?? 'List the jobs at /v1/jobs.';
+    const remedy = findReplacement(removedNameOf(path)) ?? 'List the jobs at /v1/jobs.';
     const answer = errorBody(404, `The path ${path} does not exist.`, remedy);
     return (await sendUnknownScreen(context, ports.page)) ?? context.json(answer, 404);
   });
@@ -128,6 +128,14 @@ function routeTrials(app: Hono, ports: ApiPorts): void {
     const [view] = await readTrialViews(ports, { tuning, trials: [trial] }, ports.clock.now());
     return context.json({ ...view, curve: (await ports.curves.read(tuningId, ordinal))?.points ?? [] });
   });
+}
+
+/** The name that a removed path has in the table: the job is JOB, and what follows the removed part is left out. */
+function removedNameOf(path: string): string {
+  const [, version, jobs, , resource] = path.split('/');
+  return version === 'v1' && jobs === 'jobs' && resource !== undefined
+    ? `/v1/jobs/JOB/${resource}`
+    : path.split('/', 4).join('/');
 }
 
 async function readView(ports: ApiPorts, given: string) {

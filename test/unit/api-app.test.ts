@@ -157,10 +157,14 @@ describe('the API', () => {
     ]);
   });
 
-  it('names what to use instead of a removed path', async () => {
-    const { status, body } = await call('/api/2.0/mlflow/runs/get?run_id=digits');
+  it.each([
+    ['/api/2.0/mlflow/runs/get?run_id=digits', '`mlflow ui`'],
+    ['/v1/jobs/digits/profiles', '`dropforge exec JOB -- py-spy record'],
+    ['/v1/jobs/digits/profiles/p1', '`dropforge exec JOB -- py-spy record'],
+  ])('names what to use instead of the removed path %s', async (path, remedy) => {
+    const { status, body } = await call(path);
     expect(status).toBe(404);
-    expect(body.error).toMatchObject({ remedy: expect.stringContaining('`mlflow ui`') });
+    expect(body.error).toMatchObject({ remedy: expect.stringContaining(remedy) });
   });
 
   it('recommends another trial than the best reported one of a noisy metric, once the tuning has ended', async () => {

@@ -10,7 +10,7 @@ const FILE_BYTES_MAX = 2 ** 20;
 const ROOT_NAMES = [
   ...['.ci', '.githooks', 'bench', 'cli', 'dashboard', 'docs', 'examples', 'functions', 'infra', 'shared', 'terraform'],
   ...['test', '.gitignore', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'biome.json', 'package.json'],
-  ...['package-lock.json', 'tsconfig.json', 'vitest.config.ts'],
+  ...['package-lock.json', 'pyrightconfig.json', 'tsconfig.json', 'vitest.config.ts'],
 ];
 
 const files = readRepository();

@@ -113,7 +113,7 @@ class FakeStorage:
 
 
 class _Server(ThreadingHTTPServer):
-    def handle_error(self, *_: Any) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """Keeps the test output free of connections that the client or the test has closed."""
 
 
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.storage.versions.pop((name, str(generation)), None)
             self._respond(404 if stored is None else 204, b'')
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         """Keeps the test output free of request logs."""
 
     def _target(self) -> Any:

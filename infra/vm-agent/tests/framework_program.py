@@ -3,6 +3,9 @@ Programs that save their state with a real framework, as its documentation shows
 `RESUMED STEP` when it has read its last state, and `SAVED STEP` after each save.
 """
 
+# The frameworks are installed where this program runs, not where it is checked.
+# pyright: reportMissingImports=false, reportMissingModuleSource=false, reportArgumentType=false
+
 import argparse
 import os
 import time

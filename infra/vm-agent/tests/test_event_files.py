@@ -215,6 +215,7 @@ class EventFolderTest(unittest.TestCase):
         self.write('events.out.tfevents.1', image * 5 + scalar_file('loss', [0.5]))
         self.assertEqual(self.values(), [])
         self.assertTrue(self.events.is_behind)
+        values = []
         while self.events.is_behind:
             values = self.values(is_last=True)
         self.assertEqual(values, [('loss', 1, 0.5)])

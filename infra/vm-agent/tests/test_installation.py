@@ -21,7 +21,7 @@ SETUP = "from setuptools import setup\nsetup(name='trainer', packages=['trainer'
 
 
 class QuietIndex(SimpleHTTPRequestHandler):
-    def log_message(self, *_args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
 

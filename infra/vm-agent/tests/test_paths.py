@@ -6,6 +6,7 @@ import sys
 import tempfile
 import unittest
 import venv
+import zipfile
 from pathlib import Path
 
 AGENT = Path(__file__).resolve().parents[1]
@@ -90,6 +91,17 @@ class HookTest(unittest.TestCase):
         )
         python = self.folder / 'venv' / 'bin' / 'python'
         ran = subprocess.run([python, '-c', program], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_imports_from_an_archive_a_library_that_it_would_patch(self) -> None:
+        venv.EnvBuilder(symlinks=True, with_pip=False).create(self.folder / 'venv')
+        install_path_hook(self.folder / 'venv', 'gs://jobs/mine', self.output, self.folder / 'cache')
+        with zipfile.ZipFile(self.folder / 'libraries.zip', 'w') as archive:
+            archive.writestr('safetensors/__init__.py', '')
+            archive.writestr('safetensors/torch.py', 'save_file = 1')
+        program = 'import sys; sys.path.insert(0, sys.argv[1]); import safetensors.torch'
+        command = [self.folder / 'venv' / 'bin' / 'python', '-c', program, self.folder / 'libraries.zip']
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(ran.returncode, 0, ran.stderr)
 
     def test_maps_only_paths_of_cloud_storage(self) -> None:

@@ -264,6 +264,7 @@ class ConfigTest(unittest.TestCase):
     def test_a_configuration_without_a_cache_installs_at_every_start(self) -> None:
         body = golden('vm-config.json')
         cache = read_config(body).environment_cache
+        assert cache is not None
         self.assertEqual((cache.bucket, cache.prefix), ('dropforge-local-cache', 'environments-1'))
         without = {**body, 'program': {**body['program'], 'environmentCache': False}}
         self.assertIsNone(read_config(without).environment_cache)

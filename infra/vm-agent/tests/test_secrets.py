@@ -158,7 +158,7 @@ class ManagerTest(unittest.TestCase):
                 self.end_headers()
                 self.wfile.write(body.encode())
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:
                 pass
 
         self.server = HTTPServer(('127.0.0.1', 0), Handler)

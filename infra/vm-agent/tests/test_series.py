@@ -359,7 +359,7 @@ class BadMetricsTest(HistoryTest):
         def fail(*_: Any) -> Any:
             raise AttributeError('unexpected')
 
-        self.metrics._sources[0].read = fail
+        setattr(self.metrics._sources[0], 'read', fail)
         self.metrics.on_sample.append(fail)
         self.report_steps(1, 3)
         self.metrics.read()

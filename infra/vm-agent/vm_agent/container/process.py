@@ -84,7 +84,7 @@ class ContainerProcess:
             self._client.wait()
             self.clean_up()
             raise
-        self.pid = int(state.get('Pid') or 0)
+        self.pid = int(str(state.get('Pid') or 0))
         threading.Thread(target=self._wait, args=(on_exit,), name='container-wait', daemon=True).start()
 
     @property

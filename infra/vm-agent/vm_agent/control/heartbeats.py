@@ -69,6 +69,7 @@ class Metrics(Protocol):
 
     def progress(self) -> Progress:
         """Does not wait for a file or a request."""
+        ...
 
     def batch(self) -> Tuple[Measurement, ...]: ...
 

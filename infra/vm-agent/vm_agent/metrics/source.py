@@ -19,9 +19,11 @@ class MetricSource(Protocol):
         Returns what was reported since the last call, a bounded part of it if it is much, in bounded time.
         `is_last`: the program has ended.
         """
+        ...
 
     def to_json(self) -> Dict[str, Any]:
         """Returns where to go on after a reboot: what `read` has returned is not read again."""
+        ...
 
     def restore(self, body: Dict[str, Any]) -> None:
         """Goes on after a reboot. Raises ValueError, KeyError or TypeError for what `to_json` has not returned."""

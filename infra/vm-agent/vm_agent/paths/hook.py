@@ -157,7 +157,7 @@ class _Replacement:
         return self.__name__
 
 
-def _as_supported(replacement: _Replacement) -> _Replacement:
+def _as_supported(replacement: Any) -> Any:
     """The standard library looks functions up in these sets before it passes such arguments."""
     for supported in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks, os.supports_effective_ids):
         if replacement.__wrapped__ in supported:
@@ -274,7 +274,11 @@ class _PatchAfterImport:
         spec = patch and importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if not patch or spec is None or spec.loader is None:
             return None
-        execute = spec.loader.exec_module
+        loader: Any = spec.loader
+        execute = getattr(loader, 'exec_module', None)
+        if execute is None:
+            # zipimport's before Python 3.10: the module is imported as without this.
+            return None
 
         def execute_and_patch(module: Any) -> None:
             execute(module)
@@ -284,7 +288,7 @@ class _PatchAfterImport:
                 # Another version of the library: it works as without this.
                 return
 
-        spec.loader.exec_module = execute_and_patch
+        loader.exec_module = execute_and_patch
         return spec
 
 

@@ -3,6 +3,9 @@ A plugin of MLflow (mlflow.org, "MLflow Plugins"), which builds its stores for d
 program's interpreter, of any version from Python 3.7 on, and imports nothing of the agent.
 """
 
+# MLflow is the program's.
+# pyright: reportMissingImports=false
+
 import fcntl
 import os
 import subprocess

@@ -105,7 +105,7 @@ def _parse_payload(body: bytes) -> bytes:
         checksum = payload.get('dataCrc32c')
         is_valid = checksum is None or int(checksum) == crc32c.extend(0, data)
     except (ValueError, KeyError, TypeError, AttributeError):
-        is_valid = False
+        data, is_valid = b'', False
     if not is_valid:
         raise TransientError('The response of Secret Manager is damaged or incomplete.')
     return data

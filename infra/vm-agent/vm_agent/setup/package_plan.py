@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
 
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
-from vm_agent.setup.package_layout import PackageLayout, decide_layout
+from vm_agent.setup.package_layout import PackageLayout, PackageProgram, decide_layout
 from vm_agent.setup.source_tree import InvalidArchive, can_build, inspect, unpack
 
 # A requirement that can be an argument of pip by itself: no option, URL without a name, path, hash or continued line.
@@ -111,7 +111,7 @@ def _add_package(draft: _Draft, archive: Path, folder: Path, module: str) -> Non
     for path in layout.requirement_files:
         draft.requirements.extend(read_requirements(folder / path))
     if draft.program is None and layout.program is not None:
-        draft.program = _program_of(layout, folder)
+        draft.program = _program_of(layout, layout.program, folder)
 
 
 def _add_project(draft: _Draft, root: Path) -> None:
@@ -127,12 +127,13 @@ def _add_project(draft: _Draft, root: Path) -> None:
         draft.is_buildable = draft.is_buildable and has_build_requirements
 
 
-def _program_of(layout: PackageLayout, folder: Path) -> Program:
-    assert layout.program is not None
+def _program_of(layout: PackageLayout, program: PackageProgram, folder: Path) -> Program:
     directory = None if layout.working_directory is None else folder / layout.working_directory
-    is_script = layout.program.kind == 'SCRIPT' and directory is not None
+    script = None
+    if directory is not None and program.kind == 'SCRIPT':
+        script = (folder / program.path).relative_to(directory).as_posix()
     return Program(
-        script=(folder / layout.program.path).relative_to(directory).as_posix() if is_script else None,
+        script=script,
         working_directory=directory,
         source_roots=tuple(folder / root for root in layout.import_roots) if layout.style == 'PROJECT' else (),
     )

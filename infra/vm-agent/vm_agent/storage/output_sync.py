@@ -200,7 +200,7 @@ class OutputSync:
         for name, info in results.stored.items():
             path = self._folder / name
             stamp = _stamp_if_exists(path)
-            if stamp == changed[name]:
+            if stamp is not None and stamp == changed[name]:
                 self._saved.files[name] = SavedFile(stamp, info, tail_of(path, stamp.size_bytes))
             else:
                 # The object may mix old and new bytes: the manifest keeps naming the previous generation.

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
 import { compareCorpus } from './compare-corpus.ts';
 import { expandVariables } from './expand-variables.ts';
 import { KNOWN_DISAGREEMENTS } from './known-disagreements.ts';
 import { readCorpus } from './read-corpus.ts';
 import { type CommandOutcome, runCommandLine } from './run-command-lines.ts';
-import { leaveOut } from '../support/run/leave-out.ts';
 
 const corpus = readCorpus();
 

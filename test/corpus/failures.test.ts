@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readLabeledLogs } from '../diagnosis/labeled-logs.ts';
 import { measureAccuracy } from '../diagnosis/measure-accuracy.ts';
-import { findLabeledFailures } from './read-corpus.ts';
 import { leaveOut } from '../support/run/leave-out.ts';
+import { findLabeledFailures } from './read-corpus.ts';
 
 const ACCURACY_MIN = 0.98;
 

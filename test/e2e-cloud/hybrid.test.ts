@@ -32,6 +32,7 @@ for step in range(start + 1, start + 41 if start else 6_000):
     os.replace(path + '.tmp', path)
     print('step', step, flush=True)
 `;
+
 import { leaveOut } from '../support/run/leave-out.ts';
 
 /** Deletions are retried after a minute, as in production (`TIMEOUTS.teardownMs`). */

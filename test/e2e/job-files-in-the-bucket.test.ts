@@ -36,15 +36,16 @@ describe('a file that starts nothing by itself gets a report that says what woul
   const NOTEBOOK = JSON.stringify({ cells: [], metadata: {}, nbformat: 4, nbformat_minor: 5 });
 
   it.each([
-    ['train.py', 'print(1)', 'WAITING', 'JOB_FILE_MISSING', /\{module: train\.py, packages: \[train\.py\]/],
-    ['ada/train.py', 'print(1)', 'WAITING', 'JOB_FILE_MISSING', /job\.yaml beside it/],
-    ['requirements.txt', 'numpy', 'WAITING', 'JOB_FILE_MISSING', /names requirements\.txt and the program/],
-    ['train.ipynb', NOTEBOOK, 'REFUSED', 'NOTEBOOK', /jupyter nbconvert --to script/],
-    ['ada/b/train.ipynb', NOTEBOOK, 'REFUSED', 'NOTEBOOK', /jupyter nbconvert --to script/],
-    ['notes.txt', 'Call Ada.', 'REFUSED', 'NOT_AN_ARCHIVE', /with a job\.yaml at its root/],
-    ['model.bin', new Uint8Array([1, 2, 3]), 'REFUSED', 'NOT_AN_ARCHIVE', /with a job\.yaml at its root/],
-    ['data.json', '[1, 2', 'REFUSED', 'NOT_A_JOB_FILE', /Name a job file job\.yaml/],
-  ])('%s', async (name, body, verdict, code, remedy) => {
+    ['train.py', 'print(1)', 'WAITING JOB_FILE_MISSING', /\{module: train\.py, packages: \[train\.py\]/],
+    ['ada/train.py', 'print(1)', 'WAITING JOB_FILE_MISSING', /job\.yaml beside it/],
+    ['requirements.txt', 'numpy', 'WAITING JOB_FILE_MISSING', /names requirements\.txt and the program/],
+    ['train.ipynb', NOTEBOOK, 'REFUSED NOTEBOOK', /jupyter nbconvert --to script/],
+    ['ada/b/train.ipynb', NOTEBOOK, 'REFUSED NOTEBOOK', /jupyter nbconvert --to script/],
+    ['notes.txt', 'Call Ada.', 'REFUSED NOT_AN_ARCHIVE', /with a job\.yaml at its root/],
+    ['model.bin', new Uint8Array([1, 2, 3]), 'REFUSED NOT_AN_ARCHIVE', /with a job\.yaml at its root/],
+    ['data.json', '[1, 2', 'REFUSED NOT_A_JOB_FILE', /Name a job file job\.yaml/],
+  ])('%s', async (name, body, expected, remedy) => {
+    const [verdict, code] = expected.split(' ');
     await cloud.upload(name, body);
     const report = await cloud.awaitReport(`${name}.report.json`);
     expect(report).toMatchObject({ verdict, problems: [{ code, remedy: expect.stringMatching(remedy) }] });

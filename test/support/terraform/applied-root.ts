@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { leaveOut } from '../run/leave-out.ts';
 import { apply, type Resource } from './deployed-state.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from './terraform.ts';
-import { leaveOut } from '../run/leave-out.ts';
 
 export const PROJECT = 'my-project';
 export const VARIABLES = [

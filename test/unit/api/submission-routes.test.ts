@@ -152,7 +152,8 @@ it.each([
   ['train.py', 'print(1)\n', 'JOB_FILE_MISSING', /^train\.py is a Python program, and nothing says that it runs/],
   ['train.ipynb', '{"cells": []}', 'NOTEBOOK', /^train\.ipynb is a notebook/],
   ['notes.txt', 'Call Ada.', 'NOT_AN_ARCHIVE', /^notes\.txt is a text file/],
-])('says of %s what would run', async (fileName, text, code, message) => {
+])('says of %s what would run', async (fileName, text, ...expected) => {
+  const [code, message] = expected;
   const partCount = await upload(Buffer.from(text));
   const { body } = await api.post(`/v1/uploads/${UPLOAD}:validate`, { fileName, partCount });
   expect(body).toMatchObject({ verdict: 'REFUSED', problems: [{ code, message: expect.stringMatching(message) }] });

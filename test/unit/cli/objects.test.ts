@@ -131,7 +131,7 @@ describe('dropforge cp', () => {
         const { code, stdout } = await cli('cp', 'digits.tar.gz', 'gs://uploads/');
         expect([generation, code]).toEqual([generation, 0]);
         expect(stdout).toMatch(
-          /Copied .*\nJob digits ACCEPTED\n +follow .*dropforge.* jobs stream-logs digits\n[^]* report +gs:\/\/uploads\/digits\.tar\.gz\.report\.json\n$/,
+          /Copied .*\nJob digits ACCEPTED\n +follow .*dropforge.* jobs stream-logs digits\n[\s\S]* report +gs:\/\/uploads\/digits\.tar\.gz\.report\.json\n$/,
         );
       }
     });
@@ -139,7 +139,7 @@ describe('dropforge cp', () => {
     it('prints the reasons of what starts nothing, and the reports as JSON', async () => {
       const { stdout } = await cli('cp', 'model/deep/notes.txt', 'gs://uploads/');
       expect(stdout).toMatch(
-        /notes\.txt was REFUSED:\n +- NOT_AN_ARCHIVE: .*\n[^]*report +gs:\/\/uploads\/notes\.txt\.rep/,
+        /notes\.txt was REFUSED:\n +- NOT_AN_ARCHIVE: .*\n[\s\S]*report +gs:\/\/uploads\/notes\.txt\.rep/,
       );
       expect((await cli('--format=json', 'cp', 'digits.tar.gz', 'gs://uploads/a/')).json()).toMatchObject([
         { to: 'gs://uploads/a/digits.tar.gz' },

@@ -43,11 +43,14 @@ async function runOnTerminal(argv: readonly string[]): Promise<string> {
   return stdout;
 }
 
+const ESCAPE = '\u001b';
+const STYLE = new RegExp(`${ESCAPE}\\[?([\\d;]*)m?`, 'g');
+
 /** Styles that a line begins and does not end, or ends without having begun them. */
 function findUnbalanced(line: string): readonly string[] {
   const open: string[] = [];
   const endOf = (style: number) => (style === 1 || style === 2 ? '22' : style >= 30 && style < 38 ? '39' : '?');
-  for (const [sequence, style = ''] of line.matchAll(/\u001b\[?([\d;]*)m?/g)) {
+  for (const [sequence, style = ''] of line.matchAll(STYLE)) {
     if (open.at(-1) === style) {
       open.pop();
     } else {
@@ -59,23 +62,23 @@ function findUnbalanced(line: string): readonly string[] {
 
 describe('on a terminal, styles begin and end within a line, and none is shown as text, by', () => {
   it.each([
-    ['jobs list', /\u001b\[32mSUCCEEDED\u001b\[39m +\d/],
-    ['trials search', /\u001b\[32mSUCCEEDED\u001b\[39m, stopped early/],
-    ['trials search 3', /\u001b\[31mFAILED\u001b\[39m/],
-    ['jobs describe done', /\u001b\[32mSUCCEEDED\u001b\[39m/],
-    ['jobs describe failed', /\u001b\[31mFAILED\u001b\[39m/],
-    ['jobs describe running', /\u001b\[36mRUNNING\u001b\[39m/],
-    ['jobs describe search', /\u001b\[32mSUCCEEDED\u001b\[39m/],
+    ['jobs list', /\^\[32mSUCCEEDED\^\[39m +\d/],
+    ['trials search', /\^\[32mSUCCEEDED\^\[39m, stopped early/],
+    ['trials search 3', /\^\[31mFAILED\^\[39m/],
+    ['jobs describe done', /\^\[32mSUCCEEDED\^\[39m/],
+    ['jobs describe failed', /\^\[31mFAILED\^\[39m/],
+    ['jobs describe running', /\^\[36mRUNNING\^\[39m/],
+    ['jobs describe search', /\^\[32mSUCCEEDED\^\[39m/],
     ['jobs stream-logs done', /one/],
     ['jobs wait done', /SUCCEEDED/],
     ['metrics done', /loss/],
     ['status', /vm-1/],
     ['ls', /gs:\/\/uploads/],
-    ['jobs describe none', /\u001b\[\d+merror:?\u001b\[\d+m/],
+    ['jobs describe none', /\^\[\d+merror:?\^\[\d+m/],
     ['--help', /Usage/],
   ])('dropforge %s', { concurrent: true }, async (command, expected) => {
     const shown = await runOnTerminal(command.split(' '));
-    expect(shown).toMatch(expected);
+    expect(shown.replaceAll(ESCAPE, '^')).toMatch(expected);
     expect(shown).not.toMatch(/\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}/);
     expect(shown.split('\r\n').flatMap(findUnbalanced)).toEqual([]);
   });

@@ -9,7 +9,17 @@ const FILE_BYTES_MAX = 2 ** 20;
 // What a newcomer sees first, and where a file that a test has left shows.
 const ROOT_NAMES = [
   ...['.ci', '.githooks', 'bench', 'cli', 'dashboard', 'docs', 'examples', 'functions', 'infra', 'shared', 'terraform'],
-  ...['test', '.gitignore', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'biome.json', 'package.json'],
+  ...[
+    'test',
+    '.gitignore',
+    '.nvmrc',
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'LICENSE',
+    'README.md',
+    'biome.json',
+    'package.json',
+  ],
   ...['package-lock.json', 'pyrightconfig.json', 'tsconfig.json', 'vitest.config.ts'],
 ];
 

@@ -1,7 +1,10 @@
-"""One series as it is kept: all points, or of a stretch with many the first, the last, the lowest and the highest."""
+"""
+One series as it is kept: all points, or of a stretch with many the first, the last, the lowest, the highest, and the
+first NaN and infinity of each sign.
+"""
 
 import math
-from typing import List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 # Reports within one stretch that are all kept.
 STRETCH_POINTS_MAX = 4
@@ -40,7 +43,8 @@ class ThinnedSeries:
         """When the open stretch ends; in the past if none is open."""
         self._rest: List[Point] = []
         self._is_thinned = False
-        self._odd: Optional[Point] = None
+        self._odd: Dict[str, Point] = {}
+        """The first NaN, infinity and negative infinity, by their text: a NaN is not equal to itself."""
         self._last: Optional[Point] = None
 
     @property
@@ -65,7 +69,7 @@ class ThinnedSeries:
     def close(self) -> List[Point]:
         """Ends the stretch. Returns the points of it that are kept."""
         rest = self.waiting()
-        self._rest, self._is_thinned, self._odd, self._last = [], False, None, None
+        self._rest, self._is_thinned, self._odd, self._last = [], False, {}, None
         self.ends_at = -math.inf
         self.kept_count += len(rest)
         return rest
@@ -87,7 +91,7 @@ class ThinnedSeries:
         self._last = point
         value, rest = point.value, self._rest
         if not math.isfinite(value):
-            self._odd = self._odd or point
+            self._odd.setdefault(str(value), point)
         elif not rest:
             self._rest = [point, point]
         elif value < rest[0].value:
@@ -99,5 +103,5 @@ class ThinnedSeries:
         """Returns the points of the open stretch that are kept if it ends now."""
         if not self._is_thinned:
             return self._rest
-        extremes = {point for point in (*self._rest, self._odd, self._last) if point is not None}
+        extremes = {point for point in (*self._rest, *self._odd.values(), self._last) if point is not None}
         return sorted(extremes, key=lambda one: (one.at, one.step))

@@ -35,7 +35,7 @@ it('YAML and JSON files without a job are ignored, also invalid and empty ones',
 describe('a file that starts nothing by itself gets a report that says what would', () => {
   const NOTEBOOK = JSON.stringify({ cells: [], metadata: {}, nbformat: 4, nbformat_minor: 5 });
 
-  it.each([
+  it.each<[string, string | Uint8Array, string, RegExp]>([
     ['train.py', 'print(1)', 'WAITING JOB_FILE_MISSING', /\{module: train\.py, packages: \[train\.py\]/],
     ['ada/train.py', 'print(1)', 'WAITING JOB_FILE_MISSING', /job\.yaml beside it/],
     ['requirements.txt', 'numpy', 'WAITING JOB_FILE_MISSING', /names requirements\.txt and the program/],
@@ -44,7 +44,7 @@ describe('a file that starts nothing by itself gets a report that says what woul
     ['notes.txt', 'Call Ada.', 'REFUSED NOT_AN_ARCHIVE', /with a job\.yaml at its root/],
     ['model.bin', new Uint8Array([1, 2, 3]), 'REFUSED NOT_AN_ARCHIVE', /with a job\.yaml at its root/],
     ['data.json', '[1, 2', 'REFUSED NOT_A_JOB_FILE', /Name a job file job\.yaml/],
-  ])('%s', async (name, body, expected, remedy) => {
+  ])('%s', async (name, body, ...[expected, remedy]) => {
     const [verdict, code] = expected.split(' ');
     await cloud.upload(name, body);
     const report = await cloud.awaitReport(`${name}.report.json`);

@@ -192,7 +192,7 @@ test_image() {
   delete_vm "$check_vm"
 }
 
-letter() { printf "\\x$(printf '%x' $((97 + $1)))"; }
+letter() { printf '%b' "\\x$(printf '%x' $((97 + $1)))"; }
 machine_images=()
 for ((copy = 0; copy < copies; copy++)); do machine_images+=("$image-$(letter "$copy")"); done
 

@@ -24,6 +24,8 @@ fail() { printf 'provision.sh: %s\n' "$*" >&2; exit 1; }
 # Sets the runtime's fields as shell variables, quoted by Python.
 read_runtime() {
   local fields
+  # Set by the eval.
+  python_version='' driver_branch='' driver_suffix='' driver_in_base='' packages=() index_options=()
   fields="$(python3 - "$1" <<'PYTHON'
 import json, shlex, sys
 with open(sys.argv[1], encoding='utf-8') as file:
@@ -66,6 +68,7 @@ install_driver() {
 # Versions that are held: a daemon that is upgraded would restart under a running job.
 install_containers() {
   local keys=/etc/apt/keyrings system name version_id codename nvidia_packages=()
+  # shellcheck disable=SC2153  # The file sets VERSION_ID.
   read -r name version_id codename < <(. /etc/os-release && echo "$ID $VERSION_ID $VERSION_CODENAME")
   [[ "$name" == ubuntu ]] || fail "Docker is installed on Ubuntu only; the base image has $name."
   install -d -m 0755 "$keys"
@@ -193,8 +196,8 @@ clean_homes() {
   shopt -s nullglob dotglob
   for home in "$ROOT"/root "$ROOT"/home/*; do
     for pattern in "${patterns[@]}" .cache/pip .cache/uv .cache/conda; do
-      # Unquoted, so that the pattern expands.
-      rm -rf -- "$home"/$pattern
+      # shellcheck disable=SC2086  # Unquoted, so that the pattern expands.
+      rm -rf -- "${home:?}"/$pattern
     done
   done
 }

@@ -53,10 +53,7 @@ export function openFrameworkEnvironment(): Promise<FrameworkEnvironment<Require
 export async function openEnvironment<Name extends string>(
   requirements: readonly Name[],
 ): Promise<FrameworkEnvironment<Name>> {
-  const directory = join(
-    process.env.DROPFORGE_TEST_CACHE ?? tmpdir(),
-    `dropforge-frameworks-${userInfo().uid}-${describePip(requirements)}`,
-  );
+  const directory = join(tmpdir(), `dropforge-frameworks-${userInfo().uid}-${describePip(requirements)}`);
   const lock = await acquireLock(directory);
   try {
     const installed = readInstalled<Name>(directory) ?? (await build(directory, requirements));

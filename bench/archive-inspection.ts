@@ -21,24 +21,22 @@ const SPEED_RATIO_MIN = 0.8;
 const childReportSchema = z.object({ entryCount: z.int(), problems: z.array(z.string()), peakMemoryBytes: z.number() });
 
 /** Inspects 1 GiB of source text and 1 GiB of noise, each in its own process, and compares with `tar -tzf`. */
-export async function benchArchiveInspection(): Promise<BenchRow[]> {
+export async function* benchArchiveInspection(): AsyncGenerator<BenchRow> {
   const directory = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
   try {
     const text = Buffer.concat(
       await Promise.all(globSync('{shared,node_modules/zod/src}/**/*.ts').map((path) => readFile(path))),
     );
     const inspector = await bundleInspector(directory);
-    const rows: BenchRow[] = [];
     for (const [name, data] of [
       ['source text', text],
       ['noise', randomBytes(16 * FILE_BYTES)],
     ] as const) {
       const path = join(directory, `${name.replace(' ', '-')}.tar.gz`);
       await writeArchive(path, data);
-      rows.push(...(await compare({ name, path, inspector })));
+      yield* await compare({ name, path, inspector });
       await rm(path);
     }
-    return rows;
   } finally {
     await rm(directory, { recursive: true });
   }
@@ -131,12 +129,4 @@ async function headerOf(name: string): Promise<Uint8Array> {
     return block as Uint8Array;
   }
   throw new Error('tar-stream wrote no header.');
-}
-
-if (import.meta.main) {
-  for (const { name, measured, floor, ratio, goal, isMet } of await benchArchiveInspection()) {
-    process.stdout.write(
-      `${name}: ${measured} | ${floor} | ${ratio.toFixed(2)} | ${goal} | ${isMet ? 'met' : 'NOT MET'}\n`,
-    );
-  }
 }

@@ -41,16 +41,14 @@ const timed = (body: string) =>
   `import os, sys, time\nstarted_at = time.time()\n${body}\nopen(os.environ['BENCH_FILE'], 'w').write(str(time.time() - started_at))\n`;
 
 /** Measures how long programs take under the agent, next to the same program piped into `cat`. */
-export async function benchLogSpeed(): Promise<BenchRow[]> {
-  const rows: BenchRow[] = [];
+export async function* benchLogSpeed(): AsyncGenerator<BenchRow> {
   for (const [name, body] of Object.entries(PROGRAMS)) {
     const pairs: Pair[] = [];
     for (let count = 0; count < PAIRS; count += 1) {
       pairs.push(await measurePair(timed(body)));
     }
-    rows.push(toRow(name, pairs));
+    yield toRow(name, pairs);
   }
-  return rows;
 }
 
 type Pair = { readonly agentSeconds: number; readonly bareSeconds: number };

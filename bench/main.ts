@@ -1,58 +1,63 @@
 import Table from 'cli-table3';
 import { Argument, Command, Option } from 'commander';
-import { benchArchiveInspection } from './archive-inspection.ts';
+import { BENCHES } from './benches.ts';
 import type { BenchRow } from './bench-row.ts';
-import { benchContainers } from './containers.ts';
-import { benchEarlyStopping } from './early-stopping.ts';
-import { benchFunctionStart } from './function-start.ts';
-import { benchHealthCost } from './health-cost.ts';
-import { benchLogSpeed } from './log-speed.ts';
-import { benchMetricsOverhead } from './metrics-overhead.ts';
-import { benchMetricsReading } from './metrics-reading.ts';
-import { benchPackageStart } from './package-start.ts';
-import { benchPageCharts } from './page-charts.ts';
-import { benchPageJobs } from './page-jobs.ts';
-import { benchPipelineLatency } from './pipeline-latency.ts';
-import { benchReconcileReads } from './reconcile-reads.ts';
-import { benchTransfers } from './transfers.ts';
-import { benchTuning } from './tuning.ts';
-import { benchTuningPipeline } from './tuning-pipeline.ts';
 
-const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
-  pipeline: () => benchPipelineLatency(process.env),
-  archive: benchArchiveInspection,
-  reconcile: benchReconcileReads,
-  start: benchFunctionStart,
-  packages: benchPackageStart,
-  containers: benchContainers,
-  logs: benchLogSpeed,
-  health: benchHealthCost,
-  'page-charts': benchPageCharts,
-  'page-jobs': benchPageJobs,
-  metrics: benchMetricsOverhead,
-  'metrics-reading': benchMetricsReading,
-  transfers: () => benchTransfers(process.env),
-  tuning: benchTuning,
-  'early-stopping': benchEarlyStopping,
-  'tuning-pipeline': () => benchTuningPipeline(process.env),
-};
+const HEAD = ['bench', 'measured', 'floor', 'ratio', 'goal', ''];
+const COLUMN_WIDTHS = [51, 18, 18, 9, 30, 14];
 
-function drawTable(rows: readonly BenchRow[]): string {
+/** Draws one line of cells, each of a fixed width, so that rows can be printed before the next is measured. */
+function drawLine(cells: readonly string[]): string {
   const table = new Table({
-    head: ['bench', 'measured', 'floor', 'ratio', 'goal', ''],
-    colWidths: [51, 18, 18],
+    colWidths: COLUMN_WIDTHS,
     wordWrap: true,
-    style: { head: [], border: [] },
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 1 },
+    chars: Object.fromEntries(
+      ['top', 'bottom', 'left', 'right'].flatMap((side) =>
+        ['', '-mid', '-left', '-right'].map((part) => [`${side}${part}`, '']),
+      ),
+    ),
   });
-  for (const { name, measured, floor, ratio, goal, isMet } of rows) {
-    table.push([name, measured, floor, ratio.toFixed(2), goal, verdictOf(isMet)]);
-  }
-  return table.toString();
+  table.push([...cells]);
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.replaceAll('│', ' ').trimEnd())
+    .join('\n');
 }
 
-function verdictOf(isMet: BenchRow['isMet']): string {
-  return isMet === null ? 'inconclusive' : isMet ? 'met' : 'missed';
+function cellsOf({ name, measured, floor, ratio, goal, isMet }: BenchRow): readonly string[] {
+  return [name, measured, floor, ratio.toFixed(2), goal, isMet === null ? 'inconclusive' : isMet ? 'met' : 'missed'];
 }
+
+/** Prints each row as soon as it is measured; as JSON, one array at the end. */
+async function run(names: readonly string[], format: string): Promise<void> {
+  const rows: BenchRow[] = [];
+  const print = (text: string) => process.stdout.write(`${text}\n`);
+  if (format === 'text') {
+    print(drawLine(HEAD));
+  }
+  for (const [name, { measure }] of Object.entries(BENCHES)) {
+    for await (const row of names.length === 0 || names.includes(name) ? await measure(process.env) : []) {
+      rows.push(row);
+      if (format === 'text') {
+        print(drawLine(cellsOf(row)));
+      }
+    }
+  }
+  if (format === 'json') {
+    print(JSON.stringify(rows));
+  }
+}
+
+function list(): void {
+  const width = Math.max(...Object.keys(BENCHES).map(({ length }) => length));
+  for (const [name, { what }] of Object.entries(BENCHES)) {
+    process.stdout.write(`${name.padEnd(width)}  ${what}\n`);
+  }
+}
+
+type Options = { readonly format: string; readonly list?: true };
 
 await new Command('bench')
   .description(
@@ -60,13 +65,6 @@ await new Command('bench')
   )
   .addArgument(new Argument('[benches...]', 'benchmarks to run (default: all)').choices(Object.keys(BENCHES)))
   .addOption(new Option('--format <FORMAT>', 'output format').choices(['text', 'json']).default('text'))
-  .action(async (names: readonly string[], { format }: { readonly format: string }) => {
-    const rows: BenchRow[] = [];
-    for (const [name, bench] of Object.entries(BENCHES)) {
-      if (names.length === 0 || names.includes(name)) {
-        rows.push(...(await bench()));
-      }
-    }
-    process.stdout.write(`${format === 'json' ? JSON.stringify(rows) : drawTable(rows)}\n`);
-  })
+  .option('--list', 'print the names of the benchmarks and what they measure')
+  .action((names: readonly string[], options: Options) => (options.list ? list() : run(names, options.format)))
   .parseAsync();

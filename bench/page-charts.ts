@@ -16,7 +16,7 @@ const LOAD_GOAL_MS = 2_000;
 const LOG_GOAL_MS = 10_000;
 
 /** The screen of a job with 1,000,000 points in 200 metrics, and with a log of 100,000 lines, in a real browser. */
-export async function benchPageCharts(): Promise<BenchRow[]> {
+export async function* benchPageCharts(): AsyncGenerator<BenchRow> {
   const start = Date.now() - POINTS_PER_METRIC * 100;
   const series = Array.from({ length: METRICS }, (_, index) =>
     exampleMetric(`group${index % 10}/metric${index}`, { to: POINTS_PER_METRIC, start, msPerStep: 100 }),
@@ -32,7 +32,8 @@ export async function benchPageCharts(): Promise<BenchRow[]> {
     const origin = `http://127.0.0.1:${port}`;
     // The first request builds the page.
     await (await fetch(`${origin}/`)).text();
-    return [...(await measureCharts(browser, origin)), ...(await measureLog(browser, origin))];
+    yield* await measureCharts(browser, origin);
+    yield* await measureLog(browser, origin);
   } finally {
     await browser.close();
     server.close();

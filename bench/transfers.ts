@@ -36,21 +36,19 @@ const reportSchema = z.object({ seconds: z.number(), peakMemoryBytes: z.number()
  * Saves and restores trees with the agent and with `gcloud storage rsync`, on a server that adds 30 ms to each request.
  * DROPFORGE_BENCH_TRANSFERS=full takes the sizes of the goal, needs 30 GB of disk space, and takes half an hour.
  */
-export async function benchTransfers(environment: NodeJS.ProcessEnv): Promise<BenchRow[]> {
+export async function* benchTransfers(environment: NodeJS.ProcessEnv): AsyncGenerator<BenchRow> {
   if (!(await hasGcloud())) {
     process.stderr.write('gcloud is not installed: transfers are not measured.\n');
-    return [];
+    return;
   }
-  const rows: BenchRow[] = [];
   for (const tree of environment.DROPFORGE_BENCH_TRANSFERS === 'full' ? FULL : SMALL) {
     const directory = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
     try {
-      rows.push(...(await measureTree(directory, tree)));
+      yield* await measureTree(directory, tree);
     } finally {
       await rm(directory, { recursive: true });
     }
   }
-  return rows;
 }
 
 async function hasGcloud(): Promise<boolean> {

@@ -16,10 +16,11 @@ const SUGGESTION_MS_MAX = 20;
  * Compares the optimizer on 20 problems with random trials, with its own recorded regrets and with a limit on its CPU
  * time. The regrets are reproducible: without a change of the optimizer they are the recorded ones.
  */
-export async function benchTuning(): Promise<BenchRow[]> {
+export async function* benchTuning(): AsyncGenerator<BenchRow> {
   const problems = [...listFunctions(), ...listModels()];
   let cpuMs = 0;
-  const results = problems.map((problem) => {
+  const results: { readonly name: string; readonly regret: number; readonly random: number }[] = [];
+  for (const problem of problems) {
     const mean = (algorithm: SearchOptions['algorithm']) =>
       SEEDS.reduce((sum, seed) => sum + regretOf(problem, { algorithm, seed, trials: TRIALS }), 0) / SEEDS.length;
     const random = mean('RANDOM');
@@ -27,19 +28,19 @@ export async function benchTuning(): Promise<BenchRow[]> {
     const regret = mean('BAYESIAN');
     const { user, system } = process.cpuUsage(start);
     cpuMs += (user + system) / 1_000;
-    return { name: problem.name, regret, random };
-  });
+    results.push({ name: problem.name, regret, random });
+    yield {
+      ...rowOf(`${problem.name}: mean regret (floor: random trials)`, regret, random),
+      goal: 'regret < 1',
+      isMet: regret < random,
+    };
+  }
   const own = geometricMean(results.map(({ regret }) => regret));
   const random = geometricMean(results.map((result) => result.random));
   const recorded = geometricMean(results.map(({ name }) => RECORDED_REGRETS[name] ?? 0));
   const msPerSuggestion = cpuMs / (problems.length * SEEDS.length * TRIALS);
   const title = `${problems.length} problems after ${TRIALS} trials: geometric mean of regrets`;
-  return [
-    ...results.map((result) => ({
-      ...rowOf(`${result.name}: mean regret (floor: random trials)`, result.regret, result.random),
-      goal: 'regret < 1',
-      isMet: result.regret < result.random,
-    })),
+  yield* [
     { ...rowOf(`${title} (floor: random trials)`, own, random), goal: 'regret < 0.1', isMet: own < random / 10 },
     {
       ...rowOf(`${title} (floor: recorded)`, own, recorded),

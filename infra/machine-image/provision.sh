@@ -13,10 +13,14 @@ ROOT="${ROOT:-}"
 ROOT="${ROOT%/}"
 PYTHON_HOME=/opt/dropforge/python
 # docs.docker.com/engine/install/ubuntu and docs.nvidia.com/datacenter/cloud-native/container-toolkit have the versions.
+# renovate: datasource=github-releases depName=moby/moby extractVersion=^(docker-)?v(?<version>.+)$
 DOCKER_VERSION=28.5.2
+# renovate: datasource=github-releases depName=containerd/containerd extractVersion=^v(?<version>.+)$
 CONTAINERD_VERSION=1.7.28
+# renovate: datasource=github-releases depName=NVIDIA/nvidia-container-toolkit extractVersion=^v(?<version>.+)$
 NVIDIA_TOOLKIT_VERSION=1.18.1
 # For `dropforge exec JOB -- py-spy …` and the stacks of a program that stalls; it depends on no package.
+# renovate: datasource=pypi depName=py-spy
 PROFILER=py-spy==0.4.2
 
 fail() { printf 'provision.sh: %s\n' "$*" >&2; exit 1; }

@@ -49,7 +49,7 @@ const STORED_NAMES: readonly (readonly [name: string, reason: string])[] = [
 const OTHERS = /^(test\/repository\/language\.test\.ts|test\/fixtures\/|test\/corpus\/|LICENSE|package-lock\.json)/;
 
 const texts = readRepository().filter(
-  ({ path }) => /\.(tsx?|js|css|html|py|md|tf|hcl|sh|json)$/.test(path) && !OTHERS.test(path),
+  ({ path }) => /\.(tsx?|js|css|html|py|md|tf|hcl|sh|json|yml)$/.test(path) && !OTHERS.test(path),
 );
 const storedNames = new RegExp(`\\b(${STORED_NAMES.map(([name]) => name).join('|')})\\b`, 'g');
 const lines = texts.flatMap(splitLines);
@@ -70,7 +70,7 @@ function splitIdentifiers(line: string): string {
 describe('the language of the field', () => {
   it('is looked for in code of every kind', () => {
     const kinds = new Set(texts.map(({ path }) => path.replace(/^.*\./, '')));
-    expect([...kinds].sort()).toEqual(['css', 'hcl', 'html', 'js', 'json', 'md', 'py', 'sh', 'tf', 'ts', 'tsx']);
+    expect([...kinds].sort()).toEqual(['css', 'hcl', 'html', 'js', 'json', 'md', 'py', 'sh', 'tf', 'ts', 'tsx', 'yml']);
   });
 
   it('is looked for within identifiers', () => {

@@ -8,12 +8,28 @@ const FILE_BYTES_MAX = 2 ** 20;
 
 // What a newcomer sees first, and where a file that a test has left shows.
 const ROOT_NAMES = [
-  ...['.ci', '.githooks', 'bench', 'cli', 'dashboard', 'docs', 'examples', 'functions', 'infra', 'shared', 'terraform'],
+  ...[
+    '.ci',
+    '.githooks',
+    '.github',
+    'bench',
+    'cli',
+    'dashboard',
+    'docs',
+    'examples',
+    'functions',
+    'infra',
+    'shared',
+    'terraform',
+  ],
   ...[
     'test',
+    '.editorconfig',
     '.gitignore',
     '.nvmrc',
     'ARCHITECTURE.md',
+    'CHANGELOG.md',
+    'SECURITY.md',
     'CONTRIBUTING.md',
     'LICENSE',
     'README.md',
@@ -127,5 +143,6 @@ function isWellNamed(path: string): boolean {
     extname(name) === '.py'
       ? snake.test(name.slice(0, -'.py'.length))
       : /^(\.?[a-z0-9]+([-.][a-z0-9]+)*|[A-Z]+(\.md)?|MANIFEST\.in|Dockerfile)$/.test(name);
-  return isNamed && folders.every((folder) => kebab.test(folder) || snake.test(folder));
+  // GitHub prescribes the last name.
+  return isNamed && folders.every((part) => kebab.test(part) || snake.test(part) || part === 'ISSUE_TEMPLATE');
 }

@@ -1,7 +1,7 @@
 import Table from 'cli-table3';
 import { Argument, Command, Option } from 'commander';
-import { BENCHES } from './benches.ts';
 import type { BenchRow } from './bench-row.ts';
+import { BENCHES } from './benches.ts';
 
 const HEAD = ['bench', 'measured', 'floor', 'ratio', 'goal', ''];
 const COLUMN_WIDTHS = [51, 18, 18, 9, 30, 14];

@@ -1,3 +1,5 @@
+import { satisfies } from 'semver';
+
 export type PackageLock = { readonly packages: Record<string, { engines?: { readonly node?: string } }> };
 
 /** The oldest Node.js with which `npm ci` is run: package.json has it as `engines`. */
@@ -15,39 +17,7 @@ export function withoutUnmetEngines(lock: PackageLock): PackageLock {
   return { ...lock, packages: Object.fromEntries(packages) };
 }
 
-/** Whether a range of npm contains the version. Knows the ranges that packages have for Node.js; throws for others. */
+/** Whether a range of npm contains the version; without a range, every version is accepted. */
 export function accepts(range: string | undefined, version: string): boolean {
-  return (range ?? '*').split('||').some((alternative) => {
-    const comparators = alternative
-      .trim()
-      .replaceAll(/([<>=^~]) +/g, '$1')
-      .split(/\s+/);
-    return comparators.every((comparator) => satisfies(comparator, partsOf(version)));
-  });
-}
-
-function satisfies(comparator: string, version: readonly number[]): boolean {
-  const [, operator = '', bound = ''] = /^(>=|<=|<|>|\^|~|=?)v?(\d+(?:\.\d+)*|\*)(?:\.[*x])*$/.exec(comparator) ?? [];
-  if (bound === '') {
-    throw new RangeError(`${comparator} is not a known range of versions.`);
-  }
-  const parts = bound === '*' ? [] : partsOf(bound);
-  const order = compare(version, parts);
-  const isSame = parts.every((part, index) => version[index] === part);
-  const results: Readonly<Record<string, boolean>> = {
-    '>=': order >= 0,
-    '>': order > 0 && !isSame,
-    '<=': order < 0 || isSame,
-    '<': order < 0,
-    '^': order >= 0 && version[0] === parts[0],
-    '~': order >= 0 && parts.slice(0, 2).every((part, index) => version[index] === part),
-  };
-  return results[operator] ?? isSame;
-}
-
-const partsOf = (version: string) => version.split('.').map(Number);
-
-function compare(a: readonly number[], b: readonly number[]): number {
-  const index = [0, 1, 2].findIndex((at) => (a[at] ?? 0) !== (b[at] ?? 0));
-  return (a[index] ?? 0) - (b[index] ?? 0);
+  return satisfies(version, range ?? '*');
 }

@@ -30,6 +30,8 @@ export default defineConfig({
     maxWorkers: availableParallelism(),
     fsModuleCache: true,
     reporters: [new Reporter()],
+    // Of a passing file one line is printed, however long its tests take.
+    slowTestThreshold: Number.MAX_SAFE_INTEGER,
     sequence: { sequencer: LongestFirst },
     expect: { poll: { timeout: 60_000, interval: 20 } },
     projects: [

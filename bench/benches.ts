@@ -17,7 +17,7 @@ import { benchTuning } from './tuning.ts';
 import { benchTuningPipeline } from './tuning-pipeline.ts';
 
 export type Bench = {
-  /** What it measures, in a line. */
+  /** This line says what is measured. */
   readonly what: string;
   /** Returns its rows at once if they are measured in turns, else one after another. */
   measure(environment: NodeJS.ProcessEnv): Promise<readonly BenchRow[]> | AsyncIterable<BenchRow>;

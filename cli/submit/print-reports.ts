@@ -4,7 +4,8 @@ import { isGsUri, readGsUri } from '#cli/client/gs-uri.ts';
 import type { ObjectClient } from '#cli/client/object-client.ts';
 import type { Invocation } from '#cli/core/command.ts';
 import { describeReport } from '#cli/render/describe-report.ts';
-import { readReport } from '#cli/submit/upload-job.ts';
+import { readReport, reportOf } from '#cli/submit/upload-job.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
 import { REPORT_SUFFIX, type Report } from '#shared/protocol/report.ts';
 import { isAlwaysReported } from '#shared/use-cases/intake/upload-names.ts';
 
@@ -33,16 +34,12 @@ export async function printReports(invocation: Invocation, { client, uploadBucke
 }
 
 /** Returns the report on the upload as it is now, or on a newer one; undefined if there is none in time. */
-async function awaitReport(
-  client: ObjectClient,
-  { bucket, name }: { readonly bucket: string; readonly name: string },
-  signal: AbortSignal,
-): Promise<Report | undefined> {
-  const [upload] = await client.find({ bucket, name }, { isRecursive: false });
+async function awaitReport(client: ObjectClient, object: ObjectName, signal: AbortSignal): Promise<Report | undefined> {
+  const [upload] = await client.find(object, { isRecursive: false });
   const isOnUpload = (report: Report | undefined) =>
     report !== undefined && BigInt(report.generation ?? 0) >= BigInt(upload?.generation ?? 0);
   for (;;) {
-    const report = await readReport(client, { bucket, name: `${name}${REPORT_SUFFIX}` });
+    const report = await readReport(client, reportOf(object));
     if (isOnUpload(report) || signal.aborted) {
       return isOnUpload(report) ? report : undefined;
     }

@@ -76,7 +76,8 @@ function jobFileOf(bucket: string, jobId: string): ObjectName {
   return { bucket, name: `${jobId}/job.yaml` };
 }
 
-function reportOf(source: ObjectName): ObjectName {
+/** The report that intake writes beside an upload has this name. */
+export function reportOf(source: ObjectName): ObjectName {
   return { ...source, name: `${source.name}${REPORT_SUFFIX}` };
 }
 

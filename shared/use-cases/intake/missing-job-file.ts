@@ -1,6 +1,6 @@
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** What is missing to run a package, or a file that is one: its job file, uploaded beside it. */
+/** Returns the problem of a package, or of a file that is one, that has no job file beside it. */
 export function describeMissingJobFile(fileName: string): Problem {
   const code = 'JOB_FILE_MISSING';
   if (fileName.endsWith('.py')) {

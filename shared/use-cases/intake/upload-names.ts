@@ -1,4 +1,4 @@
-/** What the name of an object in the upload bucket says; its content decides. */
+/** These rules read the name of an object in the upload bucket; its content decides. */
 
 export const JOB_FILE_NAME = /\.(ya?ml|json)$/i;
 export const PACKAGE_NAME = /\.(tar\.gz|tgz|tar|zip|whl|tar\.bz2|tbz2?|tar\.xz|txz|tar\.zst|7z|rar)$/i;

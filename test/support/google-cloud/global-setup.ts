@@ -9,15 +9,14 @@ declare module 'vitest' {
   }
 }
 
-/** Each project loads this file by itself, and all share the emulators. */
-const shared: { emulators?: Promise<Emulators | null> } = Reflect.get(process, 'dropforgeEmulators') ?? {};
-Reflect.set(process, 'dropforgeEmulators', shared);
+let emulators: Emulators | null = null;
 
+/** Starts Google's emulators once for all files of a project. */
 export async function setup(project: TestProject): Promise<void> {
-  shared.emulators ??= startEmulators(process.env);
-  project.provide('emulatorHosts', (await shared.emulators)?.hosts ?? null);
+  emulators = await startEmulators(process.env);
+  project.provide('emulatorHosts', emulators?.hosts ?? null);
 }
 
 export async function teardown(): Promise<void> {
-  await (await shared.emulators)?.stop();
+  await emulators?.stop();
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { TIMES_FILE } from './reporter.ts';
 
-/** `npm run test:times`: the files of the last run that took longest, in seconds of wall time. */
+/** `npm run test:times` prints the files of the last run that took longest, in seconds of wall time. */
+
 const ROWS_MAX = 40;
 
 const times: Readonly<Record<string, number>> = JSON.parse(readFileSync(TIMES_FILE, 'utf8'));

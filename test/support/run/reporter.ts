@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { TestCase, TestModule, Vitest } from 'vitest/node';
+import type { TestCase, TestModule } from 'vitest/node';
 import { DefaultReporter } from 'vitest/node';
 
 /** Seconds of each file of the last run, by path, for `npm run test:times`. */
@@ -15,15 +15,6 @@ export class Reporter extends DefaultReporter {
 
   constructor() {
     super({ silent: 'passed-only', summary: false });
-  }
-
-  override onInit(vitest: Vitest): void {
-    // Of a passing test nothing is printed, however long it takes.
-    for (const project of vitest.projects) {
-      project.config.slowTestThreshold = Number.POSITIVE_INFINITY;
-    }
-    vitest.config.slowTestThreshold = Number.POSITIVE_INFINITY;
-    super.onInit(vitest);
   }
 
   override onTestCaseResult(test: TestCase): void {

@@ -1,6 +1,5 @@
 """One try to copy a consistent state of the output directory."""
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import AbstractSet, Dict, Optional, Set
@@ -22,6 +21,8 @@ class Situation:
 
     output: Path
     changes: Changes
+    looked_at_ns: int
+    """When the scan of these changes began, by time.time_ns()."""
     saved: Saved
     logs: AbstractSet[str]
     """Files that a process has open and only appends to."""
@@ -42,7 +43,7 @@ class Situation:
         is_same_file = previous is not None and previous.stamp.inode == stamp.inode
         is_log = name in self.logs
         idle_seconds = max(IDLE_SECONDS_MIN, self.interval_seconds)
-        is_idle = time.time_ns() - stamp.mtime_ns >= idle_seconds * 1e9
+        is_idle = self.looked_at_ns - stamp.mtime_ns >= idle_seconds * 1e9
         return Wanted(name, stamp, is_log, is_log or is_idle, must_copy=name in self.rewritten or is_same_file)
 
     def may_wait(self, folder: NewFolder) -> bool:
@@ -108,7 +109,7 @@ class Capture:
 
     def _add_folder(self, folder: NewFolder) -> None:
         situation = self._situation
-        age_seconds = (time.time_ns() - folder.newest_ns) / 1e9
+        age_seconds = (situation.looked_at_ns - folder.newest_ns) / 1e9
         may_wait = situation.may_wait(folder)
         is_young = not situation.is_followed(folder) and not self._is_forced
         if is_young and may_wait and age_seconds < QUIET_SHARE * situation.interval_seconds:

@@ -66,6 +66,8 @@ class Snapshots:
         tries = 0
         while True:
             started_at = time.monotonic()
+            # A scan that is delayed must not make a pause of the program longer than it is.
+            looked_at_ns = time.time_ns()
             changes = self._look(saved)
             if not changes.changed and saved.is_committed and saved.files.keys() == changes.scan.files.keys():
                 return None
@@ -74,13 +76,14 @@ class Snapshots:
                 logs = self._find_logs(changes)
             self._restless.look(changes.scan.files, changes.changed)
             restless = frozenset(self._restless.names)
-            if wait.is_quiet((time.time_ns() - changes.newest_ns(logs | restless)) / 1e9):
+            if wait.is_quiet((looked_at_ns - changes.newest_ns(logs | restless)) / 1e9):
                 has_failed = wait.has_failed and tries >= TRIES_MIN
                 is_forced = has_failed and self._failed_rounds >= HELD_ROUNDS_MAX
                 tries += 1
                 situation = Situation(
                     output=self._output,
                     changes=changes,
+                    looked_at_ns=looked_at_ns,
                     saved=saved,
                     logs=logs,
                     half_written=self.half_written.find(changes.scan.files),

@@ -107,6 +107,6 @@ export async function writeBundle({ name, files }: Bundle, directory: string): P
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), bytes);
   }
-  await writeFile(join(directory, `${name}.zip`), zipSync({ ...files }, { level: 9, mtime: ZIP_EPOCH }));
+  await writeFile(join(directory, `${name}.zip`), zipSync({ ...files }, { level: 6, mtime: ZIP_EPOCH }));
   await promisify(execFile)(process.execPath, ['compile.js'], { cwd: folder });
 }

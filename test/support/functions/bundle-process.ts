@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { findFreePort, HOST } from '#infra/embedded/http/server.ts';
 import { EXAMPLE_SETTINGS } from './example-settings.ts';
 
@@ -12,7 +11,7 @@ const UNREACHABLE = `${HOST}:9`;
 const PROXIES = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'];
 
 const ANSWER_MS_MAX = 60_000;
-const POLL_MS = 3;
+const POLL_MS = 25;
 
 /** The file that starts the functions-framework, as on Cloud Run. The package does not export its path. */
 const FRAMEWORK = createRequire(import.meta.url)
@@ -24,6 +23,8 @@ export type BundleProcess = {
   readonly url: string;
   /** Standard output and standard error, once the process has exited. */
   readonly output: Promise<string>;
+  /** What it has written so far. */
+  written(): string;
   stop(): Promise<void>;
 };
 
@@ -59,11 +60,18 @@ export async function startBundle(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = once(child, 'exit');
-  const output = Promise.all([text(child.stdout), text(child.stderr)]).then((texts) => texts.join(''));
+  let written = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk) => {
+      written += chunk;
+    });
+  }
+  const output = once(child, 'close').then(() => written);
   return {
     child,
     url: `http://${HOST}:${port}/projects/p/topics/t`,
     output,
+    written: () => written,
     async stop() {
       child.kill('SIGKILL');
       await ended;

@@ -141,7 +141,7 @@ function describeConfigurations() {
   });
 
   it.each(['.', ...MODULES])('%s is valid, and its tests pass', async (directory) => {
-    await terraform.must(directory, ['init', '-backend=false']);
+    await terraform.init(directory);
     expect(await terraform.must(directory, ['validate'])).toContain('The configuration is valid');
     expect(await terraform.must(directory, ['test'])).toMatch(/Success! [1-9]\d* passed, 0 failed/);
   });
@@ -291,7 +291,7 @@ function describeConfigurations() {
   });
 
   it.each(REJECTED)('rejects %s with a remedy', async (_, variable, remedy) => {
-    await terraform.must('.', ['init', '-backend=false']);
+    await terraform.init('.');
     const { status, output } = await terraform.run('.', ['plan', '-input=false', ...REQUIRED, `-var=${variable}`]);
     expect(status).toBe(1);
     const error = output.slice(output.indexOf('\nError: '));

@@ -40,7 +40,7 @@ export async function apply(
   at: string,
   args: readonly string[],
 ): Promise<readonly Resource[]> {
-  await terraform.must(at, ['init', '-backend=false']);
+  await terraform.init(at);
   await terraform.must(at, ['plan', '-input=false', '-out=plan.bin', ...args]);
   await terraform.must(at, ['apply', 'plan.bin']);
   const state = stateSchema.parse(JSON.parse(await terraform.must(at, ['show', '-json'])));
@@ -53,7 +53,7 @@ export async function plan(
   at: string,
   args: readonly string[],
 ): Promise<readonly Resource[]> {
-  await terraform.must(at, ['init', '-backend=false']);
+  await terraform.init(at);
   await terraform.must(at, ['plan', '-input=false', '-out=plan.bin', ...args]);
   const planned = planSchema.parse(JSON.parse(await terraform.must(at, ['show', '-json', 'plan.bin'])));
   return listResources(planned.planned_values.root_module);

@@ -22,6 +22,8 @@ export type TerraformCopy = {
   run(directory: string, args: readonly string[]): Promise<TerraformRun>;
   /** Like `run`, but returns standard output and throws with the output on a non-zero status. */
   must(directory: string, args: readonly string[]): Promise<string>;
+  /** Initializes a directory, unless this copy has done it. */
+  init(directory: string): Promise<string>;
   /** Adds a configuration: the given main.tf, and the versions.tf of the root module. */
   add(directory: string, main: string): void;
   close(): Promise<void>;
@@ -62,14 +64,22 @@ export async function copyTerraform(): Promise<TerraformCopy> {
     return { status, stdout, output: stdout + stderr };
   }
 
+  async function must(at: string, args: readonly string[]) {
+    const { status, stdout, output } = await run(at, args);
+    if (status !== 0) {
+      throw new Error(`terraform ${args.join(' ')} in terraform/${at} ended with ${status}:\n${output}`);
+    }
+    return stdout;
+  }
+
+  const initialized = new Map<string, Promise<string>>();
   return {
     run,
-    async must(at, args) {
-      const { status, stdout, output } = await run(at, args);
-      if (status !== 0) {
-        throw new Error(`terraform ${args.join(' ')} in terraform/${at} ended with ${status}:\n${output}`);
-      }
-      return stdout;
+    must,
+    init(at) {
+      const done = initialized.get(at) ?? must(at, ['init', '-backend=false']);
+      initialized.set(at, done);
+      return done;
     },
     add(at, main) {
       mkdirSync(join(root, at));

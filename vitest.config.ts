@@ -5,20 +5,19 @@ import { Reporter } from './test/support/run/reporter.ts';
 
 /**
  * One project per kind of test: the folder says what a test costs and proves. The timeout ends a test that hangs; it is
- * about ten times the usual duration, since the machine may be busy.
+ * about ten times the usual duration, since the machine may be busy. Files that are named `*.long.test.ts` are in the
+ * project `long`, whatever their folder.
  */
-function project(
-  name: string,
-  options: { readonly timeoutMs: number; readonly isSerial?: boolean; readonly globalSetup?: string },
-) {
+function project(name: string, options: { readonly timeoutMs: number; readonly globalSetup?: string }) {
+  const isLong = name === 'long';
   return {
     extends: true as const,
     test: {
       name,
-      include: [`test/${name}/**/*.test.ts`],
+      include: [isLong ? 'test/**/*.long.test.ts' : `test/${name}/**/*.test.ts`],
+      exclude: isLong ? [] : ['**/*.long.test.ts'],
       testTimeout: options.timeoutMs,
       hookTimeout: options.timeoutMs,
-      fileParallelism: options.isSerial !== true,
       ...(options.globalSetup !== undefined && { globalSetup: options.globalSetup }),
     },
   };
@@ -28,7 +27,13 @@ export default defineConfig({
   test: {
     // Vitest's default leaves one core unused, which is half of a small machine.
     maxWorkers: availableParallelism(),
+    // Of the concurrent tests of a file.
+    maxConcurrency: 3,
+    // Importing the product again for each file would cost half of the CPU time of the smaller tests.
+    isolate: false,
     fsModuleCache: true,
+    // Google's libraries warn of their own retries, and of the metadata server that only Google's machines have.
+    execArgv: ['--disable-warning=MaxListenersExceededWarning', '--disable-warning=MetadataLookupWarning'],
     reporters: [new Reporter()],
     // Of a passing file one line is printed, however long its tests take.
     slowTestThreshold: Number.MAX_SAFE_INTEGER,
@@ -43,12 +48,9 @@ export default defineConfig({
       project('corpus', { timeoutMs: 60_000 }),
       project('google-cloud', { timeoutMs: 180_000, globalSetup: 'test/support/google-cloud/global-setup.ts' }),
       project('terraform', { timeoutMs: 180_000 }),
-      project('e2e-cloud', {
-        timeoutMs: 240_000,
-        isSerial: true,
-        globalSetup: 'test/support/google-cloud/global-setup.ts',
-      }),
-      project('e2e', { timeoutMs: 180_000, isSerial: true }),
+      project('e2e-cloud', { timeoutMs: 240_000, globalSetup: 'test/support/google-cloud/global-setup.ts' }),
+      project('e2e', { timeoutMs: 180_000 }),
+      project('long', { timeoutMs: 300_000 }),
     ],
   },
 });

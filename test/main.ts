@@ -1,24 +1,52 @@
 import { spawn } from 'node:child_process';
+import { delimiter, dirname } from 'node:path';
+import { findInterpreter } from '#infra/embedded/compute-engine/vms/process.ts';
 
 /**
- * `npm test`: linter, types and every test; the first step that fails ends it. `npm test -- PATTERN` runs the test files
- * whose path contains the pattern, and nothing else.
+ * `npm test`: linter, types, the build and every test except the long ones. The first step that fails ends it.
+ * `npm run check` (`--quick`): what needs no build, with a tenth of the simulation's seeds. `npm run test:long` (`--long`):
+ * the test files named `*.long.test.ts`. Arguments of `npm test` are patterns: it runs the test files whose path contains
+ * one, and nothing else.
  */
-const patterns = process.argv.slice(2);
+const [mode = '', ...others] = process.argv.slice(2);
 
-const projects = (...names: readonly string[]) => ['vitest', 'run', ...names.flatMap((name) => ['--project', name])];
-const STEPS = [
-  ['biome', 'ci', '.', '--diagnostic-level=error'],
-  ['tsc'],
-  ['tsc', '-p', 'dashboard'],
-  projects('unit', 'contract', 'corpus', 'simulation', 'repository'),
-  projects('google-cloud', 'terraform', 'integration', 'e2e'),
-  ['node', 'infra/tools/bundle-functions/build-functions.ts'],
-  projects('e2e-cloud'),
-];
+const QUICK = ['unit', 'contract', 'corpus', 'simulation', 'repository'];
+const vitest = (...args: readonly string[]) => ['vitest', 'run', ...args];
+const project = (name: string) => ['--project', name];
+const CHECKS = [['biome', 'ci', '.', '--diagnostic-level=error'], ['tsc'], ['tsc', '-p', 'dashboard']];
+const BUILD = ['node', 'infra/tools/bundle-functions/build-functions.ts'];
+
+function stepsOf(): readonly (readonly string[])[] {
+  switch (mode) {
+    case '':
+      return [...CHECKS, BUILD, vitest(...project('!long'))];
+    case '--quick':
+      return [...CHECKS, vitest(...QUICK.flatMap(project))];
+    case '--long':
+      return [vitest(...project('long'))];
+    default:
+      return [vitest(mode, ...others)];
+  }
+}
+
+/** A version manager's shim takes ten times longer to start than Python, and tests start Python a thousand times. */
+async function findPath(): Promise<string> {
+  const python = await findInterpreter('python3', process.env);
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const isShim = (folder: string) => python !== undefined && folder.endsWith('/shims');
+  return folders.flatMap((folder) => (isShim(folder) ? [dirname(python ?? ''), folder] : [folder])).join(delimiter);
+}
+
+const environment = {
+  ...process.env,
+  ...(mode === '--quick' && { SEEDS: '20' }),
+  PATH: await findPath(),
+  // Biome's allocator (jemalloc) returns pages to the system and takes them again, which costs most of Biome's time.
+  _RJEM_MALLOC_CONF: 'dirty_decay_ms:-1,muzzy_decay_ms:-1',
+};
 
 function run([command = '', ...args]: readonly string[]): Promise<number> {
-  const child = spawn(command, args, { stdio: 'inherit' });
+  const child = spawn(command, args, { stdio: 'inherit', env: environment });
   return new Promise((resolve) => {
     child.once('error', () => resolve(1)).once('close', (code) => resolve(code ?? 1));
   });
@@ -26,7 +54,7 @@ function run([command = '', ...args]: readonly string[]): Promise<number> {
 
 // Ctrl-C reaches the step, too, which ends what it has started; its end is awaited.
 process.on('SIGINT', () => {});
-for (const step of patterns.length === 0 ? STEPS : [['vitest', 'run', ...patterns]]) {
+for (const step of stepsOf()) {
   process.exitCode = await run(step);
   if (process.exitCode !== 0) {
     break;

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { type EmbeddedCloud, type EmbeddedCloudOptions, startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import type { EmbeddedConfigInput } from '#infra/embedded/embedded-config.ts';
@@ -154,7 +155,8 @@ export async function packFiles(files: Files): Promise<Uint8Array> {
     archive.entry({ name }, Buffer.from(content));
   }
   archive.finalize();
-  return gzipSync(await buffer(archive));
+  // Not on this thread, on which the cloud answers, too.
+  return promisify(gzip)(await buffer(archive));
 }
 
 /** A source distribution that runs this program as trainer.task, with a job file at its root. */

@@ -93,7 +93,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const queue = openSqliteMessageQueue(database, clock, channelQueues(config));
   const objects = openObjects({ ...options, database, queue, uploadBucket, clock });
   createBuckets(objects, config, [uploadBucket, jobsBucket, cacheBucket]);
-  const agent = await storeAgent(objects, `${projectId}-sources`, options);
+  const agent = await storeAgent(objects, `${projectId}-sources`);
   const logs = openFileLogStore(join(dataDir, 'logs'));
   const secrets = openSqliteSecretStore(database, clock);
   const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
@@ -234,13 +234,8 @@ export function publishInterruption(
  * Agents of earlier versions stay: a VM that reboots may need its own. One that a program has changed is replaced:
  * on one machine, every process may write to every bucket.
  */
-async function storeAgent(
-  objects: EmbeddedObjectStore,
-  bucket: string,
-  { config, environment }: Pick<Options, 'config' | 'environment'>,
-): Promise<AgentRef> {
-  const command = config.machineImages[0]?.python ?? 'python3';
-  const { bytes, sha256, objectName: name } = await packAgent({ command, environment });
+async function storeAgent(objects: EmbeddedObjectStore, bucket: string): Promise<AgentRef> {
+  const { bytes, sha256, objectName: name } = await packAgent();
   objects.createBucket(bucket);
   const md5 = createHash('md5').update(bytes).digest('base64');
   if (objects.find({ bucket, name })?.md5 !== md5) {

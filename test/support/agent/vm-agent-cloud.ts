@@ -134,7 +134,7 @@ export async function startCloud() {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   cloud.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  storeAgent(cloud, Buffer.from((await packAgent({ command: 'python3', environment: process.env })).bytes));
+  storeAgent(cloud, Buffer.from((await packAgent()).bytes));
   return cloud;
 }
 

@@ -11,8 +11,7 @@ import { createLogger } from '#shared/observability/logger.ts';
 test('a start of the embedded cloud replaces an agent that a program has changed, and keeps the others', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-agent-'));
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
-  const interpreter = { command: 'python3', environment: process.env };
-  const agent = await packAgent(interpreter);
+  const agent = await packAgent();
   const stored = { bucket: 'dropforge-local-sources', name: agent.objectName };
   const earlier = { ...stored, name: `agent/${'0'.repeat(64)}.pyz` };
   await startOnce(dataDir, async ({ functions }) => {
@@ -32,7 +31,7 @@ async function startOnce(dataDir: string, work: (ports: EmbeddedPorts) => Promis
     config: parseEmbeddedConfig({}, 'the configuration'),
     serverPorts: { storage: 1, cloud: 1, api: 1, heartbeat: 1 },
     logger: createLogger(() => {}),
-    environment: process.env,
+    environment: {},
   });
   await work(ports);
   await ports.vms.close({ isKeepingVms: false });

@@ -27,7 +27,7 @@ export default defineConfig({
   test: {
     // Vitest's default leaves one core unused, which is half of a small machine.
     maxWorkers: availableParallelism(),
-    // Of the concurrent tests of a file.
+    // This limits the concurrent tests of one file.
     maxConcurrency: 3,
     // Importing the product again for each file would cost half of the CPU time of the smaller tests.
     isolate: false,

@@ -31,10 +31,15 @@ function stepsOf(): readonly (readonly string[])[] {
 
 /** A version manager's shim takes ten times longer to start than Python, and tests start Python a thousand times. */
 async function findPath(): Promise<string> {
+  const { PATH = '' } = process.env;
   const python = await findInterpreter('python3', process.env);
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  const isShim = (folder: string) => python !== undefined && folder.endsWith('/shims');
-  return folders.flatMap((folder) => (isShim(folder) ? [dirname(python ?? ''), folder] : [folder])).join(delimiter);
+  if (python === undefined) {
+    return PATH;
+  }
+  const folders = PATH.split(delimiter);
+  return folders
+    .flatMap((folder) => (folder.endsWith('/shims') ? [dirname(python), folder] : [folder]))
+    .join(delimiter);
 }
 
 const environment = {

@@ -64,8 +64,9 @@ describe('a deployed function', () => {
   });
 
   async function send(name: FunctionName, body: string, contentType?: string) {
-    const running = await (started.get(name) ?? startBundle(join(directory, name), name, settingsAt()));
-    started.set(name, Promise.resolve(running));
+    const starting = started.get(name) ?? startBundle(join(directory, name), name, settingsAt());
+    started.set(name, starting);
+    const running = await starting;
     const { status } = await firstResponse(running, body, contentType);
     return { status, written: running.written };
   }

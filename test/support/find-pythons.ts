@@ -30,6 +30,17 @@ export function findPythons(): readonly Python[] {
   return [...byPath.values()].filter(({ version }) => compare(version, OLDEST.join('.')) >= 0).sort(byVersion);
 }
 
+/** One interpreter of each version, 3.12 say, that the `python3` on the PATH does not have. */
+export function findOtherPythons(): readonly Python[] {
+  const minorOf = ({ version }: Python) => version.split('.', 2).join('.');
+  const byMinor = new Map(findPythons().map((python) => [minorOf(python), python]));
+  const own = inspectPython('python3');
+  if (own !== undefined) {
+    byMinor.delete(minorOf(own));
+  }
+  return [...byMinor.values()];
+}
+
 /** What a command starts, which may be a shim; undefined if it starts nothing. */
 export function inspectPython(command: string): Python | undefined {
   const script = 'import os, sys; print(os.path.realpath(sys.executable), sys.version.split()[0])';

@@ -14,14 +14,20 @@ from vm_agent.container.process import ContainerProcess
 from vm_agent.logs.mask import Mask
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 
-# Has one container, from `create` to `rm`. HANGS names a command that does not end, FAILS one that fails.
+# Has one container, from `create` to `rm`. HANGS names a command that does not end, FAILS one that
+# fails. With SLOW, the engine creates the container after a second, whatever becomes of the command.
 SCRIPT = """#!/bin/sh
 pwd >> "$STATE/folders"
 cd "$STATE"
 echo "$1" >> commands
 [ "$1" != "$FAILS" ] || { echo "cannot $1" >&2; exit 1; }
 case "$1" in
-  create) : > container ;;
+  create)
+    if [ -n "$SLOW" ]; then
+      (/bin/sleep 1; : > container; : > created) & wait
+    else
+      : > container
+    fi ;;
   ps) [ ! -e container ] || echo c1 ;;
   rm) /bin/rm -f container ;;
   container) echo '[{"State": {"StartedAt": "0001-01-01T00:00:00Z"}}]' ;;
@@ -40,7 +46,7 @@ class ContainerProcessTest(unittest.TestCase):
         (self.folder / 'docker').write_text(SCRIPT)
         (self.folder / 'docker').chmod(0o755)
 
-    def ended(self, stop_after: str = '', **behavior: str) -> ExitReport:
+    def ended(self, stop_after: str = '', stopped_creation_seconds_max: float = 60.0, **behavior: str) -> ExitReport:
         """Starts a container; returns why it was not started. A stop is requested after a command has begun."""
 
         def check() -> None:
@@ -57,6 +63,7 @@ class ContainerProcessTest(unittest.TestCase):
                 on_output=lambda _stream, _block: None,
                 on_exit=lambda: None,
                 check=check,
+                stopped_creation_seconds_max=stopped_creation_seconds_max,
             )
         self.assertLess(time.monotonic() - begun_at, 10)
         self.assertFalse((self.folder / 'container').exists())
@@ -70,10 +77,17 @@ class ContainerProcessTest(unittest.TestCase):
         self.assertEqual(self.ended('create').reason, 'STOPPED')
         self.assertNotIn('start', self.commands())
 
+    def test_a_stop_removes_a_container_that_the_engine_creates_after_it(self) -> None:
+        self.assertEqual(self.ended('create', SLOW='yes').reason, 'STOPPED')
+        while not (self.folder / 'created').exists():
+            time.sleep(0.01)
+        self.assertFalse((self.folder / 'container').exists())
+        self.assertNotIn('start', self.commands())
+
     def test_a_stop_ends_a_creation_and_a_start_that_hang(self) -> None:
         for command in ('create', 'start'):
             with self.subTest(command):
-                self.assertEqual(self.ended(command, HANGS=command).reason, 'STOPPED')
+                self.assertEqual(self.ended(command, stopped_creation_seconds_max=1, HANGS=command).reason, 'STOPPED')
                 pid = int((self.folder / 'hanging').read_text())
                 self.assertRaises(ProcessLookupError, os.kill, pid, 0)
                 (self.folder / 'hanging').unlink()

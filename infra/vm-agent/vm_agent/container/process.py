@@ -1,5 +1,6 @@
 """A running container, in the form of a child process."""
 
+import math
 import os
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from vm_agent.setup.environment import VM_MARKER
 
 START_POLL_SECONDS = 0.05
 SIGNAL_SECONDS_MAX = 10.0
+# An engine may create the container even if its command was killed, and then nothing would remove it.
+STOPPED_CREATION_SECONDS_MAX = 20.0
 PIPE_SECONDS_MAX = 5.0
 # For an engine that is restarted while the container runs.
 ENGINE_SECONDS_MAX = 60.0
@@ -48,11 +51,13 @@ class ContainerProcess:
         on_exit: Callable[[], None],
         check: Callable[[], None],
         before_removal: Callable[[], None] = lambda: None,
+        stopped_creation_seconds_max: float = STOPPED_CREATION_SECONDS_MAX,
     ) -> None:
         """
         `check` raises ReplicaEnded if a stop was requested: until the container has started, nothing else ends it, and
         it counts more than any failure, which it may have caused. `before_removal` is called
-        when the container has ended, while its files are still there.
+        when the container has ended, while its files are still there. `stopped_creation_seconds_max` is how long a stop
+        waits for the engine to create the container, which is then removed.
         """
         self._engine, self._invocation, self._check = engine, invocation, check
         self._before_removal = before_removal
@@ -66,7 +71,7 @@ class ContainerProcess:
         """The first process of the container, which leads its session, as the machine numbers it."""
         arguments, environment, text = split_variables(engine, invocation.variables)
         create = ['create', *invocation.arguments(), *arguments, invocation.image, *invocation.argv[1:]]
-        creating = replace(engine, environment=environment, check=check)
+        creating = replace(engine, environment=environment, check=_delayed(check, stopped_creation_seconds_max))
         try:
             created = creating.run_tool(create, stdin=text)
             check()
@@ -175,6 +180,22 @@ class ContainerProcess:
             if state is not None or time.monotonic() > give_up_at or self._engine.is_answering():
                 return state
             time.sleep(ENGINE_POLL_SECONDS)
+
+
+def _delayed(check: Callable[[], None], seconds: float) -> Callable[[], None]:
+    """Returns a check that raises what `check` raises, but not in the first seconds after it was raised first."""
+    raise_at = math.inf
+
+    def delayed() -> None:
+        nonlocal raise_at
+        try:
+            check()
+        except ReplicaEnded:
+            raise_at = min(raise_at, time.monotonic() + seconds)
+            if time.monotonic() >= raise_at:
+                raise
+
+    return delayed
 
 
 def to_return_code(exit_code: int) -> int:

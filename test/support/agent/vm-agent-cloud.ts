@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { crc32c } from '@node-rs/crc32';
 import { Hono } from 'hono';
-import { packAgent } from '#infra/vm-agent/pack-agent.ts';
+import { type PackedAgent, packAgent } from '#infra/vm-agent/pack-agent.ts';
 import { type Heartbeat, type HeartbeatAnswer, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { withDefaults } from '#shared/protocol/program-options.ts';
 import { type VmConfig, vmConfigSchema } from '#shared/protocol/vm-config.ts';
@@ -24,6 +24,9 @@ export type LogEntry = {
 };
 
 type Package = { readonly name: string; readonly body: Buffer };
+
+/** The agent's bytes are the same for each cloud. */
+let packed: Promise<PackedAgent> | undefined;
 
 /** Starts fakes of all servers that a VM uses, on one local port; they record requests and inject faults. */
 export async function startCloud() {
@@ -134,7 +137,8 @@ export async function startCloud() {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   cloud.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  storeAgent(cloud, Buffer.from((await packAgent()).bytes));
+  packed ??= packAgent();
+  storeAgent(cloud, Buffer.from((await packed).bytes));
   return cloud;
 }
 

@@ -25,8 +25,8 @@ function project(name: string, options: { readonly timeoutMs: number; readonly g
 
 export default defineConfig({
   test: {
-    // Vitest's default leaves one core unused, which is half of a small machine.
-    maxWorkers: availableParallelism(),
+    // Tests wait for processes that they have started: with a worker for each core, cores would be idle.
+    maxWorkers: availableParallelism() + 1,
     // This limits the concurrent tests of one file.
     maxConcurrency: 3,
     // Importing the product again for each file would cost half of the CPU time of the smaller tests.

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
 import { findInterpreter } from '#infra/embedded/compute-engine/vms/process.ts';
+import { createRunFolder } from './support/run/run-folder.ts';
 
 /**
  * `npm test`: linter, types, the build and every test except the long ones. The first step that fails ends it.
@@ -9,6 +10,9 @@ import { findInterpreter } from '#infra/embedded/compute-engine/vms/process.ts';
  * one, and nothing else.
  */
 const [mode = '', ...others] = process.argv.slice(2);
+
+/** In which a container engine, say, ends after its test. */
+const GRACE_MS = 10_000;
 
 const QUICK = ['unit', 'contract', 'corpus', 'simulation', 'repository'];
 const vitest = (...args: readonly string[]) => ['vitest', 'run', ...args];
@@ -50,18 +54,33 @@ const environment = {
   _RJEM_MALLOC_CONF: 'dirty_decay_ms:-1,muzzy_decay_ms:-1',
 };
 
-function run([command = '', ...args]: readonly string[]): Promise<number> {
-  const child = spawn(command, args, { stdio: 'inherit', env: environment });
+let isInterrupted = false;
+
+function run([command = '', ...args]: readonly string[], tmp: string): Promise<number> {
+  const child = spawn(command, args, { stdio: 'inherit', env: { ...environment, TMPDIR: tmp } });
+  // Ctrl-C reaches the step, too; its end is awaited.
+  process.on('SIGINT', () => {
+    isInterrupted = true;
+  });
+  const onTerminate = () => {
+    isInterrupted = true;
+    child.kill('SIGINT');
+  };
+  process.on('SIGTERM', onTerminate).on('SIGHUP', onTerminate);
   return new Promise((resolve) => {
     child.once('error', () => resolve(1)).once('close', (code) => resolve(code ?? 1));
   });
 }
 
-// Ctrl-C reaches the step, too, which ends what it has started; its end is awaited.
-process.on('SIGINT', () => {});
+const folder = createRunFolder();
 for (const step of stepsOf()) {
-  process.exitCode = await run(step);
+  process.exitCode = await run(step, folder.path);
   if (process.exitCode !== 0) {
     break;
   }
+}
+const left = await folder.clean({ graceMs: isInterrupted ? 0 : GRACE_MS });
+if (left.length > 0 && !isInterrupted) {
+  process.stderr.write(['Left behind, and removed now:', ...left].join('\n  ').concat('\n'));
+  process.exitCode ||= 1;
 }

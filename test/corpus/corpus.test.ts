@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import { leaveOut } from '../support/run/leave-out.ts';
@@ -50,12 +50,12 @@ if (corpus === null) {
 
     beforeAll(async () => {
       const directory = await mkdtemp(join(tmpdir(), 'dropforge-lines-'));
-      afterAll(() => rm(directory, { recursive: true }));
       const all: (CommandOutcome | null)[] = [];
       for (const line of corpus.commandLines) {
         all.push(await runCommandLine(expandVariables(line), directory));
       }
       outcomes = all.filter((outcome) => outcome !== null);
+      return () => rm(directory, { recursive: true });
     });
 
     it('are mostly of the three supported commands', () => {

@@ -1,17 +1,17 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
-import { tmpdir, userInfo } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { lockDataDir } from '../../../infra/embedded/data-dir/lock.ts';
 import { leaveOut } from '../run/leave-out.ts';
 
 /**
  * The packages of the shared virtual environment, as pip names them. A test that needs another one adds it here. The
- * environment is built once for all tests, and kept in the temporary directory until this list or pip's configuration
+ * environment is built once for all tests, and kept in node_modules/.cache until this list or pip's configuration
  * changes.
  */
 const REQUIREMENTS = [
@@ -37,6 +37,7 @@ export type FrameworkEnvironment<Name> = {
   readonly installed: ReadonlySet<Name>;
 };
 
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache', import.meta.url));
 const PROBE_MS_MAX = 300_000;
 const INSTALL_MS_MAX = 900_000;
 const LOCK_POLL_MS = 200;
@@ -53,7 +54,8 @@ export function openFrameworkEnvironment(): Promise<FrameworkEnvironment<Require
 export async function openEnvironment<Name extends string>(
   requirements: readonly Name[],
 ): Promise<FrameworkEnvironment<Name>> {
-  const directory = join(tmpdir(), `dropforge-frameworks-${userInfo().uid}-${describePip(requirements)}`);
+  const directory = join(CACHE, `dropforge-frameworks-${describePip(requirements)}`);
+  await mkdir(CACHE, { recursive: true });
   const lock = await acquireLock(directory);
   try {
     const installed = readInstalled<Name>(directory) ?? (await build(directory, requirements));

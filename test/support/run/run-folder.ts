@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -28,6 +28,8 @@ type Process = { readonly pid: number; readonly command: string };
 /** Creates a folder for the temporary files of one run. Processes are found on Linux only, by /proc. */
 export function createRunFolder(): RunFolder {
   const path = mkdtempSync(join(tmpdir(), 'dropforge-run-'));
+  // Some tests run programs as other users.
+  chmodSync(path, 0o711);
   return {
     path,
     async clean({ graceMs }) {

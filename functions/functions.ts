@@ -40,7 +40,7 @@ export const FUNCTIONS = {
     settings: [
       ...EVENTS,
       'COMPUTE_ENDPOINT',
-      // Passed on to the VMs that it creates.
+      // Passed on to the VMs that it creates; the first is read for recorded successes, too.
       'STORAGE_EMULATOR_HOST',
       'LOGGING_ENDPOINT',
       'SECRET_MANAGER_ENDPOINT',

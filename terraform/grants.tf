@@ -45,7 +45,7 @@ locals {
           bucket    = bucket
           member    = module.identities.members[account]
           role      = local.bucket_roles[right]
-          condition = right == "report" ? local.report_condition : null
+          condition = lookup(local.bucket_conditions, right, null)
         }
       }
     ]

@@ -7,7 +7,7 @@ locals {
     on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages }
     on-submit       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages }
     on-control      = { database = "write", publishes = local.stages }
-    provision       = { database = "write", publishes = local.stages, project = ["vm_creator"], acts_as = concat(["vm"], var.job_accounts) }
+    provision       = { database = "write", jobs = ["success"], publishes = local.stages, project = ["vm_creator"], acts_as = concat(["vm"], var.job_accounts) }
     teardown        = { database = "write", publishes = local.stages, project = ["vm_remover"] }
     tuning          = { database = "write", publishes = local.stages }
     watch           = { database = "write", publishes = local.stages }
@@ -44,18 +44,27 @@ locals {
   # Granted on one bucket each. An account that reads objects that may be missing must be able to list as well: without
   # that permission Cloud Storage answers 403 instead of 404 (docs, "Error responses", 403: "Access denied").
   bucket_roles = {
-    create = "roles/storage.objectCreator"
-    get    = "roles/storage.legacyObjectReader"
-    list   = "roles/storage.legacyBucketReader"
-    read   = "roles/storage.objectViewer"
-    report = "roles/storage.objectUser"
-    write  = "roles/storage.objectUser"
+    create  = "roles/storage.objectCreator"
+    get     = "roles/storage.legacyObjectReader"
+    list    = "roles/storage.legacyBucketReader"
+    read    = "roles/storage.objectViewer"
+    report  = "roles/storage.objectUser"
+    success = "roles/storage.objectViewer"
+    write   = "roles/storage.objectUser"
   }
 
-  # Functions may write only reports to the upload bucket: shared/protocol/report.ts, REPORT_SUFFIX.
-  report_condition = {
-    title      = "reports-only"
-    expression = "resource.name.endsWith(\".report.json\")"
+  # By right; without one, a right is on all objects of the bucket.
+  bucket_conditions = {
+    # Functions may write only reports to the upload bucket: shared/protocol/report.ts, REPORT_SUFFIX.
+    report = {
+      title      = "reports-only"
+      expression = "resource.name.endsWith(\".report.json\")"
+    }
+    # A success is recorded with the manifest: shared/use-cases/provision/find-success.ts.
+    success = {
+      title      = "manifests-only"
+      expression = "resource.name.endsWith(\"/dropforge-manifest.json\")"
+    }
   }
 
   # Google's predefined roles for Compute Engine allow every operation on any VM, disk and image.

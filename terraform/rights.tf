@@ -38,7 +38,7 @@ locals {
           bucket    = bucket
           member    = module.identities.members[account]
           role      = local.bucket_roles[right]
-          condition = null
+          condition = lookup(local.bucket_conditions, right, null)
         }
       } if account != "vm"
     ]

@@ -43,6 +43,8 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly placementRound: number;
       readonly retryAt: TimestampMs;
     }
+  /** The job directory says that the program of the attempt before has succeeded, and has all of its outputs. */
+  | { readonly type: 'SUCCESS_FOUND'; readonly attempt: number }
   | {
       readonly type: 'PLACEMENT_FAILED';
       readonly attempt: number;

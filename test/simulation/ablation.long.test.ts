@@ -26,6 +26,10 @@ const ABLATED: readonly Ablation[] = [
     promise: 'a preempted replica fails its cluster if the failures of the others are not held',
     scenario: { isConnected: true },
   },
+  {
+    mechanism: 'recordedSuccess',
+    promise: 'a program that has succeeded runs again if its recorded success is not looked for',
+  },
   { mechanism: 'leases', promise: 'an unreachable VM blocks its job if leases do not expire' },
 ];
 

@@ -126,7 +126,9 @@ function checkFailure(world: World, job: Job, { message }: Cause): readonly stri
  * The job succeeds only if its master did, and only if no failure of another replica was reported before; except by an
  * interruption after both, since a finished training is not repeated.
  */
-function checkSuccess(world: World, { jobId, attempt }: Job): readonly string[] {
+function checkSuccess(world: World, job: Job): readonly string[] {
+  const { jobId } = job;
+  const attempt = hasFoundSuccess(job) ? (world.successOf(jobId) ?? 0) : job.attempt;
   const finishedAt = world.finished.get(`${memberOf({ jobId, attempt }, MASTER)}/0`);
   if (finishedAt === undefined) {
     return [`job ${jobId} succeeded by attempt ${attempt}, whose master never did`];
@@ -135,6 +137,11 @@ function checkSuccess(world: World, { jobId, attempt }: Job): readonly string[] 
   return failedAt < finishedAt && !world.interrupted.has(attemptOf({ jobId, attempt }))
     ? [`job ${jobId} succeeded after a replica of attempt ${attempt} had failed`]
     : [];
+}
+
+/** Whether the last attempt had no VM, since it found the success of an earlier one in the job directory. */
+export function hasFoundSuccess({ ledger }: Pick<Job, 'ledger'>): boolean {
+  return ledger.at(-1)?.zone === null;
 }
 
 const MASTER = { role: 'master', index: 0 } as const;

@@ -6,7 +6,7 @@ import { causeOfOutcome } from '#shared/tuning/rules/count-trial.ts';
 import type { Trial, TrialOutcome } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
-import { checkRest, FAULTY_STEPS, rest, type World } from './run-seed.ts';
+import { checkRest, FAULTY_STEPS, hasFoundSuccess, rest, type World } from './run-seed.ts';
 import { attemptOf } from './simulated-control-plane.ts';
 import { drawStudy, measurementsOf } from './simulated-trial.ts';
 import { createWorld } from './simulated-world.ts';
@@ -127,7 +127,8 @@ function expectedOutcome(world: World, job: JobIn<'CLOSED'>, study: Study): read
   const program = world.trials.programOf(job.jobId);
   const values = program === undefined ? [] : measurementsOf(program, STEPS_MAX);
   const accuracies = values.map(({ accuracy }) => accuracy);
-  if (isStoppedEarly) {
+  // Measurements of the last heartbeats may be lost with the VM.
+  if (isStoppedEarly || hasFoundSuccess(job)) {
     return [...accuracies.filter((accuracy) => typeof accuracy === 'number'), 'LOST', 'INFEASIBLE'];
   }
   if (!world.finished.has(`${attemptOf(job)}/${MASTER}/0`)) {

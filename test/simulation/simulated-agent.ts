@@ -28,7 +28,11 @@ export type AgentWorld = {
   /** Whether the program can reach all replicas that it waits for. */
   readonly isClusterUp: (vm: SimulatedVm) => boolean;
   readonly send: (vm: SimulatedVm, heartbeat: Heartbeat, onAnswer: (answer: HeartbeatAnswer) => void) => void;
+  /** The VM has claimed the job directory. */
+  readonly onClaimed: (vm: SimulatedVm) => void;
   readonly onFinished: (vm: SimulatedVm, exitCode: number) => void;
+  /** All outputs of a program that has succeeded are saved. */
+  readonly onSaved: (vm: SimulatedVm) => void;
   readonly onPreempted: (vm: SimulatedVm) => void;
   /** What the program reports at a step, if it is that of a trial. */
   readonly measure: (vm: SimulatedVm, step: number) => Measurement['values'] | null;
@@ -201,6 +205,9 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
       uploadBeats -= 1;
       return 'UPLOADING';
     }
+    if (exit === null && exitCode === 0) {
+      world.onSaved(vm);
+    }
     return end(exited(exitCode));
   }
 
@@ -230,6 +237,7 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
       return;
     }
     sequence += 1;
+    world.onClaimed(vm);
     const phase = nextPhase();
     const heartbeat = heartbeatOf(vm, { sequence, phase, exit, ...rareFields(phase) });
     for (let copy = prng.chance(faults.heartbeatTwice) ? 2 : 1; copy > 0; copy -= 1) {

@@ -24,6 +24,7 @@ import {
 } from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
 import type { Prng } from './prng.ts';
+import { createRecordedSuccesses } from './recorded-successes.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { SimulatedCloud } from './simulated-cloud.ts';
 import { simulatedSettings } from './simulated-job.ts';
@@ -139,6 +140,7 @@ function withKeptVms(vms: VmProvider, { alive }: SimulatedCloud, jobs: JobStore)
 export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTunings }: ControlPlaneWorld) {
   const { now } = scheduler;
   const trials = createTrialRecords(now);
+  const successes = createRecordedSuccesses(now);
   const tuningStage = createTuningStage(() => ports, { now, has });
   const database = openDatabase(':memory:');
   const jobs = openSqliteJobStore(database);
@@ -183,6 +185,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
         recordEnd(job);
         assertGangScheduled(job);
         recordConfirmed(job);
+        successes.onCommitted(job);
         trials.onJobCommitted(job);
       }
       const untried = job.exhaustedZones.filter((zone) => !cloud.hasFailed(job.jobId, job.attempt, zone));
@@ -220,6 +223,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
       withKeptVms(has('quotaDemand') ? cloud.provider : withoutQuotaLimits(cloud.provider), cloud, jobs),
     ),
     bus: scheduler.interruptible(bus),
+    objects: scheduler.interruptible(has('recordedSuccess') ? successes.objects : { stat: async () => undefined }),
     timeouts: has('assemblyLimit') ? TIMEOUTS : { ...TIMEOUTS, assemblyMs: Number.POSITIVE_INFINITY },
   };
 
@@ -266,5 +270,6 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
   });
   every(SWEEP_EVERY_MS, async () => (has('sweep') ? sweep(ports, now()) : undefined));
 
-  return { jobs, replicas, tunings, curves, trials, ports, endedAt, confirmed, close: () => database.close() };
+  const records = { jobs, replicas, tunings, curves, trials, successes };
+  return { ...records, ports, endedAt, confirmed, close: () => database.close() };
 }

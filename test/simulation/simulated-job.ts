@@ -30,7 +30,7 @@ export function simulatedJob(
   return {
     ...job,
     jobId,
-    spec: { ...job.spec, jobId, replicaGroups, provisioningModel },
+    spec: { ...job.spec, jobId, jobDir: `gs://jobs/${jobId}`, replicaGroups, provisioningModel },
     zones: ZONES,
     createdAt,
     wakeAt,

@@ -60,7 +60,7 @@ export function createWorld(
   const { now } = scheduler;
   const cloud = createSimulatedCloud(prng, faults, { now, limit, isRunBounded: !without.includes('maxRunDuration') });
   const has = (mechanism: Mechanism) => !without.includes(mechanism);
-  const { jobs, replicas, tunings, curves, trials, ports, endedAt, confirmed, close } = createControlPlane({
+  const { jobs, replicas, tunings, curves, trials, successes, ports, endedAt, confirmed, close } = createControlPlane({
     prng,
     scheduler,
     cloud,
@@ -152,6 +152,8 @@ export function createWorld(
       assert(!canBeStopped || endedForMs <= STOP_MS_MAX, `${vm.vmName} still runs ${endedForMs} ms after its attempt`);
     },
     isClusterUp: (vm: SimulatedVm) => clusterOf(vm).every((replica) => started.has(memberOf(vm, replica))),
+    onClaimed: successes.onClaimed,
+    onSaved: successes.onSaved,
     onFinished: (vm: SimulatedVm, exitCode: number) => void finished.set(`${memberOf(vm, vm)}/${exitCode}`, now()),
     isConnected,
     hasLostPeer(vm: SimulatedVm) {
@@ -196,6 +198,7 @@ export function createWorld(
     curves,
     trials,
     stepsOf,
+    successOf: successes.successOf,
     cloud,
     finished,
     interrupted,

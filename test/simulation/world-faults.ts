@@ -8,6 +8,7 @@ export const MECHANISMS = [
   'sweep',
   'duplicateCheck',
   'leases',
+  'recordedSuccess',
   'bootLeases',
   'newestHeartbeat',
   'suspectFirst',

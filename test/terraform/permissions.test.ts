@@ -146,6 +146,7 @@ function describePermissions() {
         `on-dead-letter → uploads roles/storage.objectUser${isReport}`,
         'report → uploads roles/storage.legacyBucketReader',
         `report → uploads roles/storage.objectUser${isReport}`,
+        'provision → jobs roles/storage.objectViewer if resource.name.endsWith("/dropforge-manifest.json")',
         // It validates packages, and stores those that are uploaded through it.
         'api → uploads roles/storage.objectViewer',
         'api → jobs roles/storage.objectCreator',

@@ -2,7 +2,7 @@ import { causeOf } from '#shared/domain/cause.ts';
 import { provisionOf, type Transition } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
 import { isCurrentRound, type JobIn } from '#shared/domain/job.ts';
-import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
+import { cancelJob, closeJob, failJob } from '#shared/domain/rules/close.ts';
 import {
   hasTooManyUnusedVms,
   isWaitOver,
@@ -47,6 +47,14 @@ export function onNoPlacementLeft(job: Queued, event: EventOf<'NO_PLACEMENT_LEFT
   }
   const waitingFor = job.waitingFor ?? STOCKOUT_OF_OTHER_JOBS;
   return move(job, backOffUntil({ ...job, waitingFor }, event.retryAt, event.at));
+}
+
+/** The training is finished, whatever ended its VM then: no VM is created. */
+export function onSuccessFound(job: Queued, { attempt, at }: EventOf<'SUCCESS_FOUND'>, timeouts: Timeouts): Transition {
+  if (attempt !== job.attempt) {
+    return ignore(job);
+  }
+  return closeJob(job, { state: 'SUCCEEDED', cause: null }, { at, timeouts });
 }
 
 const STOCKOUT_OF_OTHER_JOBS = causeOf(

@@ -20,6 +20,7 @@ export const RULES: Rules = {
   QUEUED: {
     PLACEMENT_CHOSEN: queued.onPlacementChosen,
     NO_PLACEMENT_LEFT: queued.onNoPlacementLeft,
+    SUCCESS_FOUND: queued.onSuccessFound,
     CANCEL_REQUESTED: queued.onCancelRequested,
     STOP_REQUESTED: stopping.onStopRequestedWhileWaiting,
     DELIVERY_EXHAUSTED: queued.onDeliveryExhausted,

@@ -15,17 +15,20 @@ import {
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmCreation } from '#shared/ports/vm-provider.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type Created, createVms, findPendingVms } from '#shared/use-cases/provision/create-vms.ts';
 import { expectReplicas } from '#shared/use-cases/provision/expect-replicas.ts';
+import { findSuccess } from '#shared/use-cases/provision/find-success.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 export type ProvisionPorts = EventPorts & {
   readonly vms: VmCreation;
   readonly capacity: CapacityHistory;
   readonly replicas: ReplicaStore;
+  readonly objects: Pick<ObjectStore, 'stat'>;
 };
 
 export type ProvisionMessage = { readonly jobId: string; readonly attempt: number; readonly placementRound: number };
@@ -40,6 +43,7 @@ export type ProvisionContext = {
 /**
  * The provision stage: chooses a zone and commits it, creates every VM of the attempt there, all or none, and reports
  * the result as an event. A redelivery finds the zone and the VMs. A message of an earlier placement round is ignored.
+ * No VM is created for a program that has succeeded in an earlier attempt.
  */
 export async function provision(
   ports: ProvisionPorts,
@@ -47,6 +51,12 @@ export async function provision(
   context: ProvisionContext,
 ): Promise<void> {
   const job = await readCurrent(ports, message);
+  if (job?.status === 'QUEUED' && (await findSuccess(ports.objects, job))) {
+    const { jobId, attempt } = job;
+    const eventId = `success-${attempt}`;
+    await handleJobEvent(ports, { type: 'SUCCESS_FOUND', eventId, jobId, attempt, at: context.now });
+    return;
+  }
   const placed = job?.status === 'QUEUED' ? await choosePlacement(ports, job, context) : job;
   if (placed === undefined || !isPlaced(placed)) {
     return;

@@ -103,6 +103,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
   return {
     PLACEMENT_CHOSEN: { ...named('PLACEMENT_CHOSEN'), attempt, placementRound, placement: PLACEMENT },
     NO_PLACEMENT_LEFT: { ...named('NO_PLACEMENT_LEFT'), attempt, placementRound, retryAt: at + 15_000 },
+    SUCCESS_FOUND: { ...named('SUCCESS_FOUND'), attempt },
     PLACEMENT_FAILED: {
       ...named('PLACEMENT_FAILED'),
       attempt,

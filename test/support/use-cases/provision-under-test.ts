@@ -4,6 +4,7 @@ import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import type { CreateOutcome, Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 import { type ProvisionPorts, provision } from '#shared/use-cases/provision/provision.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
@@ -14,6 +15,7 @@ export function openProvision() {
   const cloud = {
     requests: [] as VmRequest[],
     deleted: [] as string[],
+    objects: new Map<string, ObjectInfo>(),
     /** Requested pauses in milliseconds. */
     pauses: [] as number[],
     answer: (_: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: String(cloud.requests.length) }),
@@ -27,6 +29,7 @@ export function openProvision() {
     replicas: openSqliteReplicaStore(database),
     capacity: openSqliteCapacityHistory(database),
     bus: { publish: async () => 'id' },
+    objects: { stat: async ({ bucket, name }) => cloud.objects.get(`gs://${bucket}/${name}`) },
     timeouts: TIMEOUTS,
     vms: {
       create: async (request) => {
@@ -48,8 +51,8 @@ export function openProvision() {
   return {
     cloud,
     ports,
-    deliver: (jobId: string, now: number, { replicas = ports.replicas } = {}) =>
-      provision({ ...ports, replicas }, { jobId, attempt: 1, placementRound: 1 }, context(now)),
+    deliver: (jobId: string, now: number, { replicas = ports.replicas, attempt = 1 } = {}) =>
+      provision({ ...ports, replicas }, { jobId, attempt, placementRound: 1 }, context(now)),
     readJob: async (jobId: string) => (await ports.jobs.read(jobId))?.job as JobIn<'PREPARING'>,
     close: () => database.close(),
   };

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { AccessDeniedError } from '#shared/ports/object-store.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { findSuccess } from '#shared/use-cases/provision/find-success.ts';
 import { provision } from '#shared/use-cases/provision/provision.ts';
 import { simulatedJob, simulatedSettings, ZONES } from '../../simulation/simulated-job.ts';
 import { openProvision, type ProvisionUnderTest } from '../../support/use-cases/provision-under-test.ts';
@@ -159,4 +162,58 @@ it('deletes a VM that was created after the job had ended', async () => {
   await deliver(1_000);
 
   expect(cloud.deleted).toEqual([cloud.requests[0]?.vmName]);
+});
+
+/** The second attempt of the job, and the metadata of its manifest. */
+async function interrupt(metadata: Readonly<Record<string, string>>) {
+  await deliver(1_000);
+  const { spec } = await readJob();
+  const { bucket, name } = parseGsUri(`${spec.jobDir}/dropforge-manifest.json`);
+  const cause = causeOf('HEARTBEAT_LOST', 'No heartbeat for 120 s.');
+  const event = {
+    type: 'ATTEMPT_INTERRUPTED',
+    eventId: 'lost',
+    jobId: 'digits',
+    at: 2_000,
+    attempt: 1,
+    cause,
+  } as const;
+  await handleJobEvent(ports, event);
+  const info = { bucket, name, generation: '1', sizeBytes: 1, crc32c: '', contentType: '', updatedAt: 0 };
+  cloud.objects.set(`gs://${bucket}/${name}`, { ...info, metadata });
+  await stage.deliver('digits', 3_000, { attempt: 2 });
+  return (await ports.jobs.read('digits'))?.job;
+}
+
+const RECORDED = { 'dropforge-job': 'digits', 'dropforge-attempt': '1', 'dropforge-succeeded': 'true' };
+
+it('closes a job whose program has recorded its success before its VM was lost, and creates no VM', async () => {
+  const job = await interrupt(RECORDED);
+  expect(job).toMatchObject({
+    status: 'CLOSING',
+    verdict: { state: 'SUCCEEDED', cause: null },
+    ledger: [
+      { attempt: 1, cause: { code: 'HEARTBEAT_LOST' } },
+      { attempt: 2, cause: null, zone: null },
+    ],
+  });
+  expect(cloud.requests).toHaveLength(1);
+});
+
+it.each([
+  ['is not complete', { ...RECORDED, 'dropforge-succeeded': 'false' }],
+  ['is of another job', { ...RECORDED, 'dropforge-job': 'other' }],
+  ['is of this attempt, whose message came again', { ...RECORDED, 'dropforge-attempt': '2' }],
+  ['is a file of the user', {}],
+])('runs a program again if the record %s', async (_, metadata) => {
+  expect(await interrupt(metadata)).toMatchObject({ status: 'PREPARING', attempt: 2 });
+  expect(cloud.requests).toHaveLength(2);
+});
+
+it('runs a program again if its job directory may not be read', async () => {
+  ports = { ...ports, objects: { stat: (object) => Promise.reject(new AccessDeniedError(object)) } };
+  const record = { attempt: 1, zone: null, provisioningModel: null, placedAt: null, ranAt: null, endedAt: 2_000 };
+  const cause = causeOf('HEARTBEAT_LOST', 'No heartbeat for 120 s.');
+  const job = { ...(await readJob()), attempt: 2, ledger: [{ ...record, cause }] };
+  expect(await findSuccess(ports.objects, job)).toBe(false);
 });

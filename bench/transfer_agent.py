@@ -13,6 +13,7 @@ from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.client import Author, Storage
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.output_sync import OutputSync
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.restore import Restore
 from vm_agent.storage.staging import Staging
 
@@ -29,14 +30,15 @@ def main(direction: str, url: str, job_dir: str, folder: Path) -> None:
     attempt = 1 if direction == 'save' else 2
     directory = JobDirectory(storage, job_dir, Author('bench', attempt))
     claimed = directory.claim(policy)
+    tree = OutputTree(folder)
     if direction == 'save':
-        staging = Staging(folder.parent / 'staging', folder, lambda: DISK_BYTES_MAX)
-        problems = OutputSync(directory, folder, staging, log).finish(policy, was_killed=False)
+        staging = Staging(folder.parent / 'staging', tree, lambda: DISK_BYTES_MAX)
+        problems = OutputSync(directory, tree, staging, log).finish(policy, was_killed=False)
         if problems:
             sys.exit(f'Not saved: {problems}')
     else:
         folder.mkdir()
-        Restore(directory, folder, DISK_BYTES_MAX, policy, log).run(claimed)
+        Restore(directory, tree, DISK_BYTES_MAX, policy, log).run(claimed)
     seconds = time.monotonic() - started_at
     peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024
     print(json.dumps({'seconds': seconds, 'peakMemoryBytes': peak_bytes}))

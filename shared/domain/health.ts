@@ -13,6 +13,10 @@ export const HEALTH_CODES = [
   'GPU_MEMORY_LOW_USE',
   'DISK_NEAR_FULL',
   'INPUT_BOUND',
+  /** A folder of the working directory is over the limits of what is saved. */
+  'OUTPUT_LEFT_OUT',
+  /** A file that a process has open for writing all the time, so that no complete version of it can be saved. */
+  'OUTPUT_UNSAVED',
 ] as const;
 export type HealthCode = (typeof HEALTH_CODES)[number];
 

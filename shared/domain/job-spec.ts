@@ -137,7 +137,7 @@ export type PinnedImage = {
 };
 
 /**
- * Scalar settings that job file, JobSpec and the agent's configuration carry under the same name. Absent options have
+ * Settings that job file, JobSpec and the agent's configuration carry under the same name. Absent options have
  * the agent's default.
  */
 export type ProgramOptions = {
@@ -147,6 +147,10 @@ export type ProgramOptions = {
   readonly environmentCache?: boolean | undefined;
   /** Whether the lines that the program prints are searched for metrics; false by default. */
   readonly metricsFromOutput?: boolean | undefined;
+  /** Whether what the program creates or changes below its working directory is an output; true by default. */
+  readonly workdirOutputs?: boolean | undefined;
+  /** Which of these files are outputs: patterns of relative paths; all but hidden files and caches by default. */
+  readonly outputs?: readonly string[] | undefined;
 };
 
 export type JobLimits = {

@@ -10,17 +10,24 @@ export function findRunWarnings(replicas: readonly Replica[], jobDir: string): r
   return [
     ...replicas.flatMap(warnOfMetrics).slice(0, METRIC_WARNINGS_MAX),
     ...replicas.flatMap(warnOfHealth).slice(0, METRIC_WARNINGS_MAX),
+    ...replicas.flatMap(warnOfOutputs),
     ...replicas.filter(hasSavedNothing).map(() => ({
       code: 'NOTHING_SAVED',
       message: `The program succeeded, but saved no file in ${jobDir}.`,
       remedy:
-        'Write the model to the directory in --job-dir, AIP_MODEL_DIR or DROPFORGE_OUTPUT_DIR: files elsewhere are deleted with the VM, and the log names the largest in the working directory. If the program saves its results elsewhere, no action is needed.',
+        'Write the model to the directory in --job-dir, AIP_MODEL_DIR or DROPFORGE_OUTPUT_DIR: files outside of them and of the working directory are deleted with the VM. If the program saves its results elsewhere, no action is needed.',
     })),
   ];
 }
 
 function hasSavedNothing({ replica, exit }: Replica): boolean {
   return replica === MASTER && exit?.outcome === 'SUCCEEDED' && exit.savedNothing === true;
+}
+
+/** Files that are deleted with the VM, although the program may need them. */
+function warnOfOutputs({ replica, health }: Replica): readonly Warning[] {
+  const found = health.filter(({ code }) => code === 'OUTPUT_LEFT_OUT' || code === 'OUTPUT_UNSAVED');
+  return replica === MASTER ? found.map(({ code, message, remedy }) => ({ code, message, remedy })) : [];
 }
 
 function warnOfMetrics({ replica, progress }: Replica): readonly Warning[] {

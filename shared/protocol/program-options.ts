@@ -9,9 +9,12 @@ export const programOptionsSchema = z.object({
   nice: z.int().min(0).max(19).optional(),
   environmentCache: z.boolean().optional(),
   metricsFromOutput: z.boolean().optional(),
+  workdirOutputs: z.boolean().optional(),
+  outputs: z.array(z.string().min(1)).optional(),
 }) satisfies z.ZodType<ProgramOptions>;
 
 /** The options with what a job means that does not say it. */
-export function withDefaults({ nice = 0, environmentCache = true, metricsFromOutput = false }: ProgramOptions) {
-  return { nice, environmentCache, metricsFromOutput };
+export function withDefaults(options: ProgramOptions) {
+  const { nice = 0, environmentCache = true, metricsFromOutput = false, workdirOutputs = true } = options;
+  return { nice, environmentCache, metricsFromOutput, workdirOutputs, outputs: [...(options.outputs ?? [])] };
 }

@@ -175,6 +175,15 @@ print(open('gs://jobs/digits/model.txt').read(), os.environ['PYTHONPATH'])
     expect(logged('stdout')).toContain('saved /dropforge/python:/app');
   });
 
+  it('fails to write to another bucket, instead of losing the file on its own disk', async () => {
+    const script = 'echo x > /gcs/jobs/digits/own; mkdir /gcs/other; echo x > /gcs/other/model';
+    const report = await ended(under.boot({ image: await shell(), argv: ['sh', '-c', script] }));
+    expect(report.reason).toBe('EXITED');
+    expect(report.exitCode).not.toBe(0);
+    expect(report.evidence.join('\n')).toContain('Read-only file system');
+    expect(saved('own')).toBe('x\n');
+  });
+
   it('runs a module of a package that is mounted, in the folder of the package', async () => {
     const task = `
 import os, trainer.answer

@@ -86,6 +86,24 @@ describe('the output of a program that has ended', () => {
     expect(savedBytes('model')).toBe(MODEL_BYTES);
   });
 
+  it.each([
+    ['recorded as a success before its end is reported', SAVES_TWO_FILES, 'true'],
+    ['not recorded as a success if the program failed', `${SAVES_TWO_FILES}raise SystemExit(3)\n`, undefined],
+  ])('is %s', async (_, task, recorded) => {
+    configure(cloud(), [await makeSdist(task)]);
+    let found: Readonly<Record<string, string>> = {};
+    cloud().answerHeartbeat = ({ phase }) => {
+      found = phase === 'EXITED' ? (objectOf('dropforge-manifest.json')?.metadata ?? {}) : found;
+      return { command: 'CONTINUE', reason: null };
+    };
+
+    await ended(machine().boot());
+
+    expect(found).toMatchObject({ 'dropforge-job': 'digits_1', 'dropforge-attempt': '1' });
+    expect(found['dropforge-succeeded']).toBe(recorded);
+    expect(committedNames()).toEqual(['first', 'second']);
+  });
+
   it('is saved in parts, which leave nothing behind, although the server answers 503 to each at first', async () => {
     const task = SAVES_A_MODEL.replace(String(MODEL_BYTES), String(COMPOSED_BYTES));
     configure(cloud(), [await makeSdist(task)], (config) => savesAtTheEnd(config, 120));

@@ -12,6 +12,7 @@ from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.manifest import Manifest, decode_manifest
 from vm_agent.storage.output_files import MANIFEST_NAME
 from vm_agent.storage.output_sync import OutputSync
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.restore import Restore
 from vm_agent.storage.staging import Staging
 
@@ -60,8 +61,9 @@ class SavingAgent:
         self._objects = self._cloud.objects = Objects(self._cloud)
         self._directory = JobDirectory(self._cloud.connect(), f'gs://{BUCKET}/p', Author('digits', 1))
         self._directory.claim(POLICY)
-        staging = Staging(home / 'staging', self.output, lambda: BYTES_MAX)
-        self._sync = OutputSync(self._directory, self.output, staging, self._log)
+        tree = OutputTree(self.output)
+        staging = Staging(home / 'staging', tree, lambda: BYTES_MAX)
+        self._sync = OutputSync(self._directory, tree, staging, self._log)
         self._sync.start(interval_seconds, lambda fenced: self.warnings.append(str(fenced)))
 
     def _log(self, text: str, _severity: str) -> None:
@@ -73,7 +75,8 @@ class SavingAgent:
     def restore(self, commit: Commit, folder: Path) -> None:
         """Restores what the next attempt would find if everything had been killed after this commit."""
         folder.mkdir()
-        Restore(self._directory, folder, BYTES_MAX, POLICY, lambda _text, _severity: None).run(commit.manifest)
+        restore = Restore(self._directory, OutputTree(folder), BYTES_MAX, POLICY, lambda _text, _severity: None)
+        restore.run(commit.manifest)
 
     def close(self) -> None:
         self._sync.finish(POLICY)

@@ -26,7 +26,7 @@ RUN_SECONDS = 3.2
 SAVES_MIN = 3
 # For the work of a round itself, in addition to the promised two intervals, the measured upload and the measured delays
 # of the machine.
-WORK_SECONDS = 0.5
+WORK_SECONDS = 1.0
 # An agent that is later than this may miss a pause between two saves.
 LATENESS_SECONDS_MAX = 0.1
 SIZES_BYTES = (100, 50_000, 3_000_000)

@@ -1,16 +1,18 @@
+import ast
+import json
 import os
 import signal
-import json
 import sys
 import tempfile
 import threading
 import unittest
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Set
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vm_agent.control.config import Limits
+from vm_agent.control.config import Limits, ProgramOptions
 from vm_agent.control.decisions import (
     BootPlan,
     ProgramEnd,
@@ -44,6 +46,30 @@ LIMITS = Limits(
     keep_on_failure_seconds=0.0,
 )
 END = ProgramEnd(return_code=0, notice=None, stderr=(), stdout=('last line',), was_out_of_memory=False)
+
+
+CONTROL = Path(__file__).resolve().parents[1] / 'vm_agent' / 'control'
+LAUNCHERS = ('python_launcher.py', 'container_launcher.py')
+
+
+def options_in(path: Path) -> Set[str]:
+    """The options that a module reads, as `config.options.NAME` or `options.NAME`."""
+    read = set()
+    for node in ast.walk(ast.parse(path.read_text('utf-8'))):
+        if isinstance(node, ast.Attribute):
+            owner = node.value
+            name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, 'id', '')
+            read.update([node.attr] if name == 'options' else [])
+    return read
+
+
+class ProgramOptionsTest(unittest.TestCase):
+    def test_each_option_is_applied_to_modules_and_containers_alike(self) -> None:
+        by_launcher = [options_in(CONTROL / name) for name in LAUNCHERS]
+        self.assertEqual(*by_launcher)
+        modules = [path for path in [*CONTROL.glob('*.py'), CONTROL.parent / 'main.py'] if path.name != 'config.py']
+        applied = set().union(*map(options_in, modules))
+        self.assertEqual(applied, {field.name for field in fields(ProgramOptions)})
 
 
 class LimitsTest(unittest.TestCase):

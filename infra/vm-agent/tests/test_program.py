@@ -12,30 +12,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.program import processes
 from vm_agent.program.exit_report import truncate_evidence
 from vm_agent.program.processes import kill_remaining
-from vm_agent.program.unsaved_files import describe_unsaved, describe_unsaved_below
+from vm_agent.program.unsaved_files import describe_unsaved_below
 from vm_agent.program.gpu_meter import parse_gpus
 from vm_agent.program.usage import CpuTimes, cpu_fraction, measure_tree
 
 
 class UnsavedFilesTest(unittest.TestCase):
-    def test_names_the_largest_files_that_a_program_wrote(self) -> None:
+    def test_names_the_largest_files_that_a_container_wrote(self) -> None:
         with tempfile.TemporaryDirectory() as holder:
-            folder, output = Path(holder, 'work'), Path(holder, 'output')
-            (folder / '__pycache__').mkdir(parents=True)
-            output.mkdir()
-            (folder / 'train.py').write_text('print(1)')
-            started_at = (folder / 'train.py').stat().st_ctime + 0.001
-            (folder / 'gs:').symlink_to(output)
-            while not self._is_written_after(folder / '__pycache__' / 'train.pyc', started_at):
+            layer = Path(holder, 'layer')
+            (layer / 'app' / '__pycache__').mkdir(parents=True)
+            (layer / 'app' / 'train.py').write_text('print(1)')
+            started_at = (layer / 'app' / 'train.py').stat().st_ctime + 0.001
+            while not self._is_written_after(layer / 'app' / '__pycache__' / 'train.pyc', started_at):
                 pass
-            (output / 'model').write_text('saved')
-            self.assertIsNone(describe_unsaved(folder, started_at))
-            (folder / 'runs').mkdir()
+            self.assertIsNone(describe_unsaved_below(layer, '/app', started_at))
+            (layer / 'app' / 'runs').mkdir()
             for size in range(5):
-                (folder / 'runs' / f'{size}.pt').write_text('x' * size)
+                (layer / 'app' / 'runs' / f'{size}.pt').write_text('x' * size)
             self.assertIn(
                 'runs/4.pt (4 bytes), runs/3.pt (3 bytes), runs/2.pt (2 bytes) and 1 more.',
-                str(describe_unsaved(folder, started_at)),
+                str(describe_unsaved_below(layer, '/app', started_at)),
             )
 
     def test_names_files_of_a_container_and_follows_no_link_out_of_its_layer(self) -> None:

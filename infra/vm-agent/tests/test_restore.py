@@ -17,6 +17,7 @@ from vm_agent.storage.client import REQUESTS_MAX, Author, ObjectInfo, parse_obje
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.output_files import PARTS_PREFIX
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.restore import Restore, describe_restore_error, select_objects
 
 EARLIER = Author('digits', 3)
@@ -67,8 +68,8 @@ class RestoreTest(unittest.TestCase):
         self, manifest: Manifest, bytes_max: int = 1_000, policy: RetryPolicy = POLICY
     ) -> Dict[str, ObjectInfo]:
         directory = JobDirectory(self.cloud.connect(), f'gs://{BUCKET}/p', AUTHOR)
-        restore = Restore(directory, self.folder, bytes_max, policy, lambda text, _: self.logged.append(text))
-        return restore.run(manifest)
+        tree = OutputTree(self.folder)
+        return Restore(directory, tree, bytes_max, policy, lambda text, _: self.logged.append(text)).run(manifest)
 
     def assert_ends(self, reason: str, manifest: Manifest, evidence: str, bytes_max: int = 1_000) -> None:
         with self.assertRaises(ReplicaEnded) as caught:

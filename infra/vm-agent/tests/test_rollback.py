@@ -10,6 +10,7 @@ from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.client import Author, ObjectInfo
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.output_files import MANIFEST_NAME
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.rollback import Moment, RolledBack, Rollback
 
 POLICY = RetryPolicy(tries_max=2, seconds_max=5.0)
@@ -40,7 +41,7 @@ class RollbackTest(unittest.TestCase):
         return self.storage.objects[f'job/{MANIFEST_NAME}'].generation / 1e6
 
     def roll_back(self, before: Optional[float], started_at: float = 0.0) -> Optional[RolledBack]:
-        return Rollback(self.directory, self.folder, POLICY).run(Moment(before, started_at))
+        return Rollback(self.directory, OutputTree(self.folder), POLICY).run(Moment(before, started_at))
 
     def restored(self) -> Dict[str, str]:
         """Returns what the next attempt restores."""

@@ -16,15 +16,28 @@ from vm_agent.storage.new_folders import ROUNDS_MAX, NewFolders
 from vm_agent.storage.open_files import find_open_files
 from vm_agent.storage.output_changes import Saved, SavedFile, find_changes
 from vm_agent.storage.output_files import Scan, Stamp, scan_output, stamp_of
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.quiet_wait import QUIET_SECONDS_MIN, required_quiet
 from vm_agent.storage.restless_files import RestlessFiles
-from vm_agent.storage.snapshot import Snapshot, Snapshots
+from vm_agent.storage.snapshot import HELD_ROUNDS_MAX, Snapshot, Snapshots
 from vm_agent.storage.staging import COPY_BYTES_MAX, Staging, Unstable, UnstableFile, Wanted, tail_of
 
 INTERVAL_SECONDS = 0.2
 AGE_SECONDS = 60.0
 # Opens a file in a mode, says so, and keeps it open until its input ends.
 KEEPS_OPEN = 'import sys; file = open(sys.argv[1], sys.argv[2]); print(1, flush=True); sys.stdin.read()'
+
+# Rewrites a file in place all the time; each version has one number all over.
+REWRITTEN_COUNT = 1 << 20
+REWRITES = f"""
+import sys
+step = 1
+while True:
+    with open(sys.argv[1], 'r+b') as file:
+        file.write(b'%08d' % step * {REWRITTEN_COUNT})
+    if step == 1: print(1, flush=True)
+    step += 1
+"""
 
 
 def info(generation: int) -> ObjectInfo:
@@ -37,12 +50,14 @@ class SnapshotTestCase(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.output = Path(holder.name, 'output')
         self.output.mkdir()
+        self.tree = OutputTree(self.output)
         self.free_bytes = 1 << 30
-        self.staging = Staging(Path(holder.name, 'staging'), self.output, lambda: self.free_bytes)
+        self.staging = Staging(Path(holder.name, 'staging'), self.tree, lambda: self.free_bytes)
         self.staging.clear()
-        self.warnings: List[str] = []
+        self.unsaved: List[str] = []
         self.saved = Saved()
-        self.snapshots = Snapshots(self.output, 'p/', self.staging, self.warnings.append)
+        self.snapshots = Snapshots(self.tree, 'p/', self.staging, self.fail)
+        self.snapshots.on_unsaved = self.unsaved.append
 
     def write(self, name: str, body: bytes, age_seconds: float = AGE_SECONDS) -> Path:
         """Writes a file, and says that this was some time ago."""
@@ -146,7 +161,26 @@ class SnapshotTest(SnapshotTestCase):
         snapshots = [snapshot for snapshot in (self.take() for _ in range(6)) if snapshot is not None]
         self.assertEqual([*snapshots[0].staged], ['model'])
         self.assertEqual(snapshots[0].held, {'database'})
-        self.assertEqual([text.partition(' ')[0] for text in self.warnings], ['database'])
+        self.assertEqual(self.unsaved, ['database'])
+
+    def test_saves_a_large_file_that_is_rewritten_in_place_without_a_pause(self) -> None:
+        path = self.write('model', b'')
+        program = subprocess.Popen([sys.executable, '-c', REWRITES, str(path)], stdout=subprocess.PIPE)
+        assert program.stdout is not None
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        program.stdout.readline()
+        found: List[bytes] = []
+        for _ in range(4 * HELD_ROUNDS_MAX):
+            snapshot = self.take()
+            if snapshot is not None and 'model' in snapshot.staged:
+                found.append(self.save(snapshot)['model'])
+            if len(found) == 2:
+                break
+        steps = [int(body[:8]) for body in found]
+        self.assertEqual([body for body, step in zip(found, steps) if body != b'%08d' % step * REWRITTEN_COUNT], [])
+        self.assertLess(steps[0], steps[1])
 
 
 class StagingTest(SnapshotTestCase):
@@ -202,14 +236,14 @@ class ChangesTest(SnapshotTestCase):
             path = self.write(name, b'line 1\n')
             self.saved.files[name] = SavedFile(stamp_of(path), info(1), tail_of(path, 7))
             self.write(name, later)
-        changes = find_changes(scan_output(self.output, 'p/'), self.saved, self.output, NewFolders())
+        changes = find_changes(scan_output(self.output, 'p/'), self.saved, self.tree, NewFolders())
         self.assertEqual((changes.changed, changes.grown), ({'log', 'file'}, {'log'}))
 
     def test_finds_the_outermost_folders_that_have_files_of_which_none_is_committed(self) -> None:
         for name in ('known/old', 'known/new/a/b', 'fresh/1/a/b', 'fresh/1/c', 'top'):
             self.write(name, b'1')
         self.saved.committed = {'known/old': info(1)}
-        changes = find_changes(scan_output(self.output, 'p/'), self.saved, self.output, NewFolders())
+        changes = find_changes(scan_output(self.output, 'p/'), self.saved, self.tree, NewFolders())
         self.assertEqual(sorted(changes.new_folders), ['fresh/1', 'known/new/a'])
         self.assertEqual(changes.outside, {'known/old', 'top'})
 

@@ -18,6 +18,7 @@ from vm_agent.storage.download import ContentMismatch, download_file
 from vm_agent.storage.job_directory import Fenced, JobDirectory
 from vm_agent.storage.output_files import PARTS_PREFIX, is_restorable, stamp_of
 from vm_agent.storage.output_sync import OutputSync
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.restore import Restore
 from vm_agent.storage.staging import Staging, Wanted
 
@@ -234,7 +235,7 @@ class SaveTest(CloudTest):
         super().setUp()
         self.output = self.folder / 'output'
         self.output.mkdir()
-        self.staging = Staging(self.folder / 'staging', self.output, lambda: MIB)
+        self.staging = Staging(self.folder / 'staging', OutputTree(self.output), lambda: MIB)
 
     def test_and_restore_keep_the_order_in_which_the_program_wrote_the_files(self) -> None:
         names = [f'step-{step}' for step in range(60)]
@@ -243,20 +244,20 @@ class SaveTest(CloudTest):
             (self.output / name).write_bytes(b'x' * (position * 7 % 60))
             os.utime(self.output / name, (position * 17 % 60, position * 17 % 60))
         expected = sorted(names, key=lambda name: (self.output / name).stat().st_mtime_ns)
-        sync = OutputSync(self.directory, self.output, self.staging, lambda text, _: self.fail(text))
+        sync = OutputSync(self.directory, OutputTree(self.output), self.staging, lambda text, _: self.fail(text))
         self.assertEqual(sync.finish(POLICY, was_killed=False), ())
 
         restored = self.folder / 'restored'
         restored.mkdir()
         directory = JobDirectory(self.storage, f'gs://{BUCKET}/p', LATER)
-        Restore(directory, restored, MIB, POLICY, lambda text, severity: None).run(directory.claim(POLICY))
+        Restore(directory, OutputTree(restored), MIB, POLICY, lambda text, severity: None).run(directory.claim(POLICY))
         by_age = sorted(names, key=lambda name: (restored / name).stat().st_mtime_ns)
         self.assertEqual(by_age, expected)
 
     def test_starts_no_upload_when_its_time_is_over(self) -> None:
         for number in range(40):
             (self.output / f'file-{number}').write_bytes(b'x')
-        sync = OutputSync(self.directory, self.output, self.staging, lambda text, _: None)
+        sync = OutputSync(self.directory, OutputTree(self.output), self.staging, lambda text, _: None)
         problems = sync.finish(RetryPolicy(tries_max=3, seconds_max=0), was_killed=False)
         self.assertEqual(len(problems), 40)
         self.assertIn('the time to upload it is over', problems[0])

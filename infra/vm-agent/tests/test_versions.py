@@ -12,6 +12,7 @@ from fake_storage import BUCKET, FakeStorage
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.client import Author, ObjectInfo
 from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.restore import Restore
 
 POLICY = RetryPolicy(1, 5)
@@ -32,7 +33,7 @@ class VersionsTest(unittest.TestCase):
         directory = JobDirectory(self.cloud.connect(), f'gs://{BUCKET}/p', Author('job', attempt))
         manifest = directory.claim(POLICY)
         output = self.folder / str(attempt)
-        Restore(directory, output, 10**9, POLICY, lambda *_: None).run(manifest)
+        Restore(directory, OutputTree(output), 10**9, POLICY, lambda *_: None).run(manifest)
         return directory
 
     def save(self, directory: JobDirectory, text: str) -> ObjectInfo:

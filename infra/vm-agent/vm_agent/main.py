@@ -25,6 +25,7 @@ from vm_agent.control.metadata_server import (
     identity_token,
 )
 from vm_agent.control.context import Replica
+from vm_agent.control.output_findings import OutputFindings
 from vm_agent.control.rejected_config import report_rejected_config
 from vm_agent.control.replica import run_replica, save_output
 from vm_agent.control.roll_back import is_rollback, roll_back
@@ -61,6 +62,7 @@ from vm_agent.storage.client import Author, Storage
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.log_upload import LogUpload, logs_prefix_of
 from vm_agent.storage.output_sync import OutputSync
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.metrics.series_upload import SeriesUpload
 from vm_agent.storage.rollback import Moment
 from vm_agent.storage.staging import STAGING_FOLDER, Staging
@@ -160,7 +162,7 @@ class Boot:
             history=history,
             log=self._logs.log,
             saves_output=spec.saves_output,
-            reads_output=config.reads_output,
+            reads_output=config.options.reads_output,
         )
         return ProgramMetrics(MetricPaths(self._home), self._mask, settings)
 
@@ -225,10 +227,12 @@ class Boot:
     def _create_replica(self) -> Replica:
         config = self._config
         endpoints = config.endpoints
-        output = self._home / 'output'
-        staging = Staging(self._staging_folder, output, self._staging_bytes)
+        tree = OutputTree(self._home / 'output')
+        staging = Staging(self._staging_folder, tree, self._staging_bytes)
         secret_manager = SecretManager(endpoints.secret_manager_url, self._token, self._metadata.service_account)
-        sync = OutputSync(self._directory, output, staging, self._logs.log)
+        sync = OutputSync(self._directory, tree, staging, self._logs.log)
+        findings = OutputFindings(self._health.monitor.record)
+        sync.report_unsaved(findings.add_unsaved)
         monitored = Monitored(
             limits=config.limits,
             stop_signal=self._stop_signal,
@@ -257,6 +261,7 @@ class Boot:
             write_state=self._write_state,
             metrics=self._metrics,
             disk=self._disk,
+            findings=findings,
             registry_access=RegistryAccess(
                 access_token=lambda: self._token.bearer().partition(' ')[2],
                 account=secret_manager.account,

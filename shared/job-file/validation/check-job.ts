@@ -25,6 +25,7 @@ import { checkSecrets } from '#shared/job-file/validation/check-secrets.ts';
 import { checkPythonVersion, checkRuntimeVersion } from '#shared/job-file/validation/check-versions.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import { listUnsupported } from '#shared/job-file/validation/list-unsupported.ts';
+import { warnOfBuckets } from '#shared/job-file/validation/warn-of-buckets.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 export type JobCheck = {
@@ -81,6 +82,10 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
     notify: checkNotify(draft, findings),
     ...checkIdentity(draft, findings),
   };
+  if (programs !== null && parts.jobDir !== null) {
+    const others = Object.values(programs.ofRole).filter((program) => program !== null);
+    warnOfBuckets([programs.program, ...others], parts.jobDir, findings);
+  }
   const groups = checkPools(draft, { machines, programs }, findings);
   const plan = isNonEmpty(groups) && provisioningModel !== null ? { groups, provisioningModel } : null;
   checkTuningJob(draft, { jobId, study: choices.study, plan }, findings);

@@ -50,6 +50,8 @@ const INVALID: Readonly<Record<string, unknown>> = {
   secrets: { HF_TOKEN: 'not a secret' },
   environmentCache: 'often',
   metricsFromOutput: 'often',
+  outputs: ['../model'],
+  workdirOutputs: 'often',
   runtime: 'not a version',
   python: 'python',
   gpu: 'T44',

@@ -208,3 +208,26 @@ describe('names, durations and URIs', () => {
     ).toEqual(['region', 'jobDir', 'pythonModule', undefined, undefined]);
   });
 });
+
+describe('paths of buckets in the arguments of a container', () => {
+  const imageWith = (args: readonly string[]) =>
+    checkJob(
+      readJobFile(`image: us-docker.pkg.dev/a/b/c:1\nargs: ${JSON.stringify(args)}\noutput: gs://jobs/mine`, {
+        fileName: 'job.yaml',
+      }).draft ?? EMPTY_DRAFT,
+      CONTEXT,
+    ).warnings.filter(({ code }) => code === 'BUCKET_NOT_MOUNTED');
+
+  it('are named if only the job directory is mounted', () => {
+    expect(imageWith(['--out=/gcs/models/a', '/gcs/data', '/gcs/data'])).toMatchObject([
+      { message: expect.stringContaining('the bucket models,'), remedy: expect.stringContaining('/gcs/jobs/mine') },
+      { message: expect.stringContaining('the bucket data,') },
+    ]);
+  });
+
+  it('are no warning in the job directory, in other words and in programs without a container', () => {
+    expect(imageWith(['/gcs/jobs/mine/x', 'a/gcs/b', '/gcsfuse/x', '--x', '/gcs'])).toEqual([]);
+    const { spec, warnings } = check({ args: ['--data=/gcs/other/x'] });
+    expect([spec === null, warnings]).toEqual([false, []]);
+  });
+});

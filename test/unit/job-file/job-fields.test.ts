@@ -58,7 +58,7 @@ describe('the options of the program', () => {
 
   it('that are booleans are booleans in the configuration of a VM, too', () => {
     const flags = options.filter(([, { schema }]) => schema.type === 'boolean').map(([name]) => name);
-    expect(flags).toEqual(['environmentCache', 'metricsFromOutput']);
+    expect(flags).toEqual(['environmentCache', 'metricsFromOutput', 'workdirOutputs']);
     for (const name of flags) {
       expect([true, 'true', 1].map((value) => programOptionsSchema.safeParse({ [name]: value }).success)).toEqual([
         true,

@@ -7,6 +7,7 @@ from typing import List, Optional, Tuple
 
 from vm_agent.container.invocation import Mount
 from vm_agent.metrics.program_metrics import MetricPaths
+from vm_agent.paths.hook import NO_BUCKETS_FILE
 from vm_agent.paths.installer import install_container_hook
 from vm_agent.paths.mlflow_installer import install_mlflow_plugin
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
@@ -50,7 +51,8 @@ class Layout:
 
     def prepare(self) -> None:
         """Creates the folders, writable for the user of any image. Raises OSError, and ReplicaEnded."""
-        self._reject_links()
+        if self.package is not None:
+            reject_links(self.home, self.package)
         outer = MetricPaths(self.home)
         for folder in (outer.metrics_file.parent, outer.hypertune_file.parent, self.home / 'objects'):
             # After a reboot, the program may have left a link in its place.
@@ -58,6 +60,8 @@ class Layout:
                 folder.unlink()
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o777)
+        (self._buckets / self._bucket_path).mkdir(parents=True, exist_ok=True)
+        (self._buckets / NO_BUCKETS_FILE).touch()
         self.stack_dumps.unlink(missing_ok=True)
         self.stack_dumps.touch()
         self.stack_dumps.chmod(0o666)
@@ -67,23 +71,28 @@ class Layout:
         install_mlflow_plugin(self.home / 'hook')
         open_to_all(self.home / 'output')
         if self.package is not None:
+            open_to_all(self.package)
             create_job_dir_link(self.package, self.job_dir, Path(OUTPUT))
 
-    def _reject_links(self) -> None:
-        """After a reboot, a package that the program has replaced by a link would lead anywhere."""
-        if self.package is not None and has_link(self.home / 'sources', self.package):
-            message = 'The program has put a link in the place of its package, in which it cannot be started again.'
-            raise ReplicaEnded(ExitReport('CONTAINER_NOT_STARTED', message))
+    @property
+    def _bucket_path(self) -> str:
+        return self.job_dir[len('gs://') :].strip('/')
+
+    @property
+    def _buckets(self) -> Path:
+        """An empty folder, but for the mount point of the job directory."""
+        return self.home / 'gcs'
 
     def mounts(self) -> List[Mount]:
-        home, output = self.home, self.home / 'output'
-        bucket_path = self.job_dir[len('gs://') :].strip('/')
+        home, output, bucket_path = self.home, self.home / 'output', self._bucket_path
         mounts = [
             Mount(output, str(OUTPUT)),
             Mount(home / 'metrics', str(METRICS)),
             Mount(home / 'objects', str(OBJECTS)),
             Mount(home / 'hook', str(HOOK), is_read_only=True),
-            # As Vertex AI mounts it, for programs in any language.
+            # As Vertex AI mounts it, for programs in any language. Other buckets are not there: writing to their paths
+            # fails, since a file on the container's own disk would be lost.
+            Mount(self._buckets, '/gcs', is_read_only=True),
             Mount(output, f'/gcs/{bucket_path}'),
         ]
         if self.package is None:
@@ -105,6 +114,16 @@ class Layout:
 
     def _inside(self, folder: Path) -> PurePosixPath:
         return PACKAGES / folder.relative_to(self.home / 'sources').as_posix()
+
+
+def reject_links(home: Path, package: Path) -> None:
+    """
+    Raises ReplicaEnded if the path of the package has a link: after a reboot, a package that the program has replaced
+    by one would lead anywhere.
+    """
+    if has_link(home / 'sources', package):
+        message = 'The program has put a link in the place of its package, in which it cannot be started again.'
+        raise ReplicaEnded(ExitReport('CONTAINER_NOT_STARTED', message))
 
 
 def container_stack_dumps(home: Path) -> Path:

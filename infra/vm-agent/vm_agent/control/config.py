@@ -75,6 +75,20 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class ProgramOptions:
+    """What the job says of any program, be it a module or a container."""
+
+    nice: int
+    """Added to the agent's niceness for the program, 0 to 19."""
+    reads_output: bool
+    """Whether the lines that the program prints are searched for metrics."""
+    workdir_outputs: bool
+    """Whether files of the working directory are outputs."""
+    outputs: Tuple[str, ...]
+    """Patterns of those files; empty for all but the excluded ones."""
+
+
+@dataclass(frozen=True)
 class Config:
     spec: ReplicaSpec
     endpoints: Endpoints
@@ -83,11 +97,8 @@ class Config:
     packages: Tuple[Package, ...]
     container: Optional[ContainerSpec]
     """What the VM runs instead of a module; None for a Python program."""
-    nice: int
-    """Added to the agent's niceness for the program, 0 to 19."""
+    options: ProgramOptions
     replica_count: int
-    reads_output: bool
-    """Whether the lines that the program prints are searched for metrics."""
     gpu_count: int
     """GPUs that the driver must have before the program starts; 0 if that is not checked."""
     limits: Limits
@@ -137,6 +148,8 @@ PROGRAM_FIELDS: Kinds = {
     'nice': int,
     'environmentCache': bool,
     'metricsFromOutput': bool,
+    'workdirOutputs': bool,
+    'outputs': list,
     'packages': list,
 }
 
@@ -163,8 +176,12 @@ def read_config(body: Any) -> Config:
         secrets={name: str(version) for name, version in program['secrets'].items()},
         packages=tuple(_read_package(package) for package in program['packages']),
         container=container,
-        nice=program['nice'],
-        reads_output=program['metricsFromOutput'],
+        options=ProgramOptions(
+            nice=program['nice'],
+            reads_output=program['metricsFromOutput'],
+            workdir_outputs=program['workdirOutputs'],
+            outputs=tuple(str(pattern) for pattern in program['outputs']),
+        ),
         replica_count=body['replicaCount'],
         gpu_count=body['gpuCount'],
         limits=_read_flat(Limits, body['limits'], 'limits'),

@@ -12,7 +12,7 @@ from typing import Callable, Mapping, Optional, Sequence
 from vm_agent.container.engine import Engine, find_engine
 from vm_agent.container.gpus import device_arguments
 from vm_agent.container.invocation import Invocation, Mount
-from vm_agent.container.layout import Layout
+from vm_agent.container.layout import Layout, reject_links
 from vm_agent.container.not_started import find_init_failure
 from vm_agent.container.packages import module_of, unpack_packages
 from vm_agent.container.process import ContainerProcess
@@ -64,6 +64,14 @@ class ContainerLauncher:
         )
         replica.write_state(state)
         return state
+
+    def working_directory(self, replica: Replica, state: State) -> Optional[Path]:
+        """Returns the folder of the package; None if the program runs in a folder of its image."""
+        if state.working_directory is None:
+            return None
+        folder = Path(state.working_directory)
+        reject_links(replica.home, folder)
+        return folder
 
     def run(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> ExitReport:
         engine = self._engine
@@ -121,7 +129,7 @@ class ContainerLauncher:
             # Data loaders pass batches through it; the engines' default is 64 MB.
             shm_bytes=machine_memory_bytes() // 2,
             memory_bytes=memory_limit_bytes(),
-            nice=config.nice,
+            nice=config.options.nice,
             devices=device_arguments(engine, config.gpu_count),
         )
 
@@ -148,13 +156,9 @@ def _start(
 
 
 def _name_unsaved(replica: Replica, engine: Engine, container: str, layout: Layout, started_at: float) -> None:
-    """Logs the largest files that the program wrote to its working directory: they are deleted."""
-    if layout.package is not None:
-        sources = replica.home / 'sources'
-        unsaved = describe_unsaved_below(sources, layout.package.relative_to(sources).as_posix(), started_at)
-    else:
-        layer = engine.find_layer(container)
-        unsaved = None if layer is None else describe_unsaved_below(layer, layout.image_folder, started_at)
+    """Logs the largest files that the program wrote to its folder of the image: they are deleted."""
+    layer = engine.find_layer(container) if layout.package is None else None
+    unsaved = None if layer is None else describe_unsaved_below(layer, layout.image_folder, started_at)
     if unsaved is not None:
         replica.log(unsaved, 'WARNING')
 

@@ -4,11 +4,12 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Mapping, Protocol
+from typing import Callable, Mapping, Optional, Protocol
 
 from vm_agent.cache.store import BackgroundStore
 from vm_agent.container.pull import RegistryAccess
 from vm_agent.control.config import Config
+from vm_agent.control.output_findings import OutputFindings
 from vm_agent.control.state_file import State
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.control.supervisor import Supervisor
@@ -47,6 +48,7 @@ class Replica:
     write_state: Callable[[State], None]
     metrics: ProgramMetrics
     disk: DiskMeter
+    findings: OutputFindings
     registry_access: RegistryAccess
     started_at: float = field(default_factory=time.monotonic)
 
@@ -73,6 +75,10 @@ class Launcher(Protocol):
         Makes everything ready that does not depend on earlier attempts. Raises ReplicaEnded, and TransientError. Called
         at every boot: the state says what an earlier one has done.
         """
+        ...
+
+    def working_directory(self, replica: Replica, state: State) -> Optional[Path]:
+        """Returns the program's working directory as it is before the program starts; None if it is not on this disk."""
         ...
 
     def run(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> ExitReport:

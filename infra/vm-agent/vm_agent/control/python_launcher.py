@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ from vm_agent.paths.installer import install_path_hook
 from vm_agent.paths.mlflow_installer import install_mlflow_plugin
 from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import ExitReport
-from vm_agent.program.unsaved_files import describe_unsaved
 from vm_agent.setup.environment import (
     VM_MARKER,
     ProgramPaths,
@@ -65,11 +63,19 @@ class PythonLauncher:
         replica.write_state(state)
         return state
 
+    def working_directory(self, replica: Replica, state: State) -> Path:
+        """Returns the directory of the program's package, or one of its own if the program is installed."""
+        folder = replica.home / 'work' if state.working_directory is None else Path(state.working_directory)
+        folder.mkdir(exist_ok=True)
+        if state.script is not None:
+            link_neighbors(folder / state.script, folder)
+        create_job_dir_link(folder, replica.config.spec.job_dir, replica.output)
+        return folder
+
     def run(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> ExitReport:
         spec = replica.config.spec
         paths = _program_paths(replica, state.import_roots or ())
-        folder = _work_directory(replica, state)
-        create_job_dir_link(folder, spec.job_dir, replica.output)
+        folder = self.working_directory(replica, state)
         install_mlflow_plugin(site_packages(replica.home / 'venv'))
         install_path_hook(replica.home / 'venv', spec.job_dir, replica.output, replica.home / 'objects')
         for file in (paths.metrics_file, paths.hypertune_file):
@@ -77,15 +83,11 @@ class PythonLauncher:
         tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
         environment = program_environment(spec, paths, tools)
         target = ['-m', spec.module] if state.script is None else [state.script]
-        argv = [*_nice(replica.config.nice), str(paths.python), *target, *program_arguments(spec)]
+        argv = [*_nice(replica.config.options.nice), str(paths.python), *target, *program_arguments(spec)]
         replica.set_phase('RUNNING')
         command = _command(replica, argv, environment, folder)
         write_entry(replica.home, environment, folder)
-        end = replica.supervisor.run_program(partial(ChildProcess, command), state.ran_seconds)
-        unsaved = describe_unsaved(folder, state.program_started_at or time.time())
-        if unsaved is not None:
-            replica.log(unsaved, 'WARNING')
-        return describe_end(end)
+        return describe_end(replica.supervisor.run_program(partial(ChildProcess, command), state.ran_seconds))
 
 
 def _environment_cache(replica: Replica) -> Optional[EnvironmentCache]:
@@ -100,19 +102,6 @@ def _environment_cache(replica: Replica) -> Optional[EnvironmentCache]:
         policy=replace(replica.retry_policy, tries_max=CACHE_TRIES_MAX, seconds_max=CACHE_RETRY_SECONDS_MAX),
         log=replica.log,
     )
-
-
-def _work_directory(replica: Replica, state: State) -> Path:
-    """Returns the directory of the program's package, or an empty one if the program is installed."""
-    if state.working_directory is None:
-        folder = replica.home / 'work'
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        return folder
-    folder = Path(state.working_directory)
-    if state.script is not None:
-        link_neighbors(folder / state.script, folder)
-    return folder
 
 
 def _nice(increment: int) -> Sequence[str]:

@@ -4,7 +4,8 @@ import shutil
 import sys
 import time
 from dataclasses import replace
-from typing import Dict, Mapping, Tuple
+from pathlib import Path
+from typing import Dict, Mapping, Optional, Tuple
 
 from vm_agent.control.container_launcher import ContainerLauncher
 from vm_agent.control.context import Launcher, Replica
@@ -20,11 +21,14 @@ from vm_agent.program.usage import measure_tree
 from vm_agent.storage.client import StorageRejected
 from vm_agent.storage.job_directory import Fenced
 from vm_agent.storage.manifest import Manifest
+from vm_agent.storage.output_rule import OutputRule
 from vm_agent.storage.restore import Restore
 from vm_agent.storage.staging import STAGING_FOLDER
+from vm_agent.storage.work_folder import WorkFolder, read_baseline
 
 # For a warning that nothing was saved.
 LIST_SECONDS_MAX = 10.0
+BASELINE_FILE = 'workdir-baseline.json'
 
 
 def run_replica(replica: Replica, state: State) -> ExitReport:
@@ -62,7 +66,8 @@ def save_output(replica: Replica, report: ExitReport, seconds_max: float) -> Exi
     replica.set_phase('UPLOADING')
     try:
         policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)
-        problems = replica.sync.finish(policy, was_killed=report.signal is not None)
+        was_killed = report.signal is not None
+        problems = replica.sync.finish(policy, was_killed, has_succeeded=report.is_success)
     except Fenced as fenced:
         return ExitReport('STOPPED', str(fenced), report.exit_code, report.signal)
     if not problems:
@@ -91,12 +96,23 @@ def _set_up(replica: Replica, launcher: Launcher, state: State) -> Tuple[State, 
         claimed = _claim(replica)
         _check_gpus(replica)
         secrets = _read_secrets(replica)
-        return _restore(replica, launcher.install(replica, state, secrets), claimed), secrets
+        state = launcher.install(replica, state, secrets)
+        replica.sync.tree.work = _open_work_folder(replica, launcher.working_directory(replica, state))
+        return _restore(replica, state, claimed), secrets
     except TransientError as error:
         # Raised when a stop cancels retries, too: then the reason to stop counts.
         replica.supervisor.check()
         message = 'Cloud Storage or Secret Manager was unreachable while the VM was being set up.'
         raise ReplicaEnded(ExitReport('SERVICE_UNREACHABLE', message, evidence=(str(error),))) from error
+
+
+def _open_work_folder(replica: Replica, folder: Optional[Path]) -> Optional[WorkFolder]:
+    """Returns None if the working directory is not saved. Called before the program's first start, and at each boot."""
+    options = replica.config.options
+    if folder is None or not options.workdir_outputs:
+        return None
+    baseline = read_baseline(folder, replica.home / BASELINE_FILE)
+    return WorkFolder(folder, baseline, OutputRule(options.outputs), replica.findings.add_left_out)
 
 
 def _await_cluster(replica: Replica) -> None:
@@ -155,13 +171,14 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
         replica.sync.record_committed(claimed.files)
         return state
     try:
-        bytes_max = _measure_space(replica)
-        restored = Restore(replica.directory, replica.output, bytes_max, replica.retry_policy, replica.log).run(claimed)
+        tree, bytes_max = replica.sync.tree, _measure_space(replica)
+        restored = Restore(replica.directory, tree, bytes_max, replica.retry_policy, replica.log).run(claimed)
     except StorageRejected as error:
         replica.supervisor.check()
         message = f'The job directory {replica.config.spec.job_dir} cannot be read.'
         raise ReplicaEnded(ExitReport('JOB_DIR_UNWRITABLE', message, evidence=(str(error),))) from error
-    replica.sync.record_restored(restored)
+    held = {name: info for name, info in claimed.files.items() if not tree.has_place(name)}
+    replica.sync.record_restored(restored, held)
     state = replace(state, is_restored=True)
     replica.write_state(state)
     return state

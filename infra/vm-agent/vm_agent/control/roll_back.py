@@ -24,7 +24,7 @@ def roll_back(replica: Replica, report: ExitReport, moment: Moment, seconds_max:
     """
     policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)
     try:
-        rolled_back = Rollback(replica.directory, replica.output, policy).run(moment)
+        rolled_back = Rollback(replica.directory, replica.sync.tree, policy).run(moment)
     except Fenced as fenced:
         return ExitReport('STOPPED', str(fenced), report.exit_code, report.signal)
     except (TransientError, StorageRejected, OSError) as error:

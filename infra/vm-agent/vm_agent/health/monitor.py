@@ -49,6 +49,7 @@ class HealthMonitor:
         self._scan_at = 0.0
         self._stall: Optional[Finding] = None
         self._logged: Dict[str, Tuple[float, bool]] = {}
+        self._recorded: Dict[str, Finding] = {}
 
     def start(self) -> None:
         """The program starts."""
@@ -139,16 +140,21 @@ class HealthMonitor:
                 evidence=stack,
             )
 
+    def record(self, finding: Finding) -> None:
+        """Records a finding of another part of the agent, in place of the last one with its code."""
+        with self._lock:
+            self._recorded[finding.code] = finding
+
     def findings(self) -> List[Finding]:
         """Returns the newest finding of each code that the job file does not ignore."""
         with self._lock:
-            return self._findings()
+            return [*self._recorded.values(), *self._findings()]
 
     def take_news(self) -> List[Finding]:
         """Returns the findings that have begun or ended since the last call."""
         with self._lock:
             news = []
-            for finding in self._findings():
+            for finding in [*self._recorded.values(), *self._findings()]:
                 state = (finding.since, finding.until is None)
                 if self._logged.get(finding.code) != state:
                     self._logged[finding.code] = state

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     """Bucket and name."""
 
 _PREFIXES = ('gs:/', '/gcs/')
+# In the folder /gcs of a container, which has the job directory, but no bucket.
+NO_BUCKETS_FILE = '.dropforge'
 _HAS_XATTR = hasattr(os, 'listxattr')
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -112,7 +114,8 @@ class PathMapper:
         """Whether the machine has the whole bucket at /gcs, as with gcsfuse; a container has the job directory there."""
         if bucket not in self._mounted:
             try:
-                self._mounted[bucket] = self._real['stat'](f'/gcs/{bucket}').st_dev != self._real['stat']('/').st_dev
+                is_other_disk = self._real['stat'](f'/gcs/{bucket}').st_dev != self._real['stat']('/').st_dev
+                self._mounted[bucket] = is_other_disk and not self._exists(f'/gcs/{NO_BUCKETS_FILE}')
             except OSError:
                 self._mounted[bucket] = False
         return self._mounted[bucket]

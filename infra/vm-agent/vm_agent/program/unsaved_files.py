@@ -1,4 +1,4 @@
-"""Files that a program wrote to its working directory, which is deleted with the VM."""
+"""Files that a container wrote to a folder of its image, which is deleted with the VM."""
 
 import heapq
 import os
@@ -10,8 +10,21 @@ ENTRIES_MAX = 100_000
 NAMES_MAX = 3
 
 
-def describe_unsaved(folder: Path, started_at: float) -> Optional[str]:
-    """Returns a warning that names the largest files written since a time; None if there are none. Follows no links."""
+def describe_unsaved_below(root: Path, working_directory: str, started_at: float) -> Optional[str]:
+    """
+    Returns a warning that names the largest files written since a time by a container that has ended; None if there are
+    none. `root` has what it has written outside of its mounts; links in it lead elsewhere on this machine, and are not
+    followed.
+    """
+    folder = root
+    for name in posixpath.normpath(f'/{working_directory}').strip('/').split('/'):
+        folder = folder / name
+        if folder.is_symlink():
+            return None
+    return _describe(folder, started_at)
+
+
+def _describe(folder: Path, started_at: float) -> Optional[str]:
     found = list(_written_since(folder, started_at))
     if not found:
         return None
@@ -19,22 +32,9 @@ def describe_unsaved(folder: Path, started_at: float) -> Optional[str]:
     names = ', '.join(f'{_printable(os.path.relpath(path, folder))} ({size} bytes)' for size, path in largest)
     rest = f' and {len(found) - len(largest)} more' if len(found) > len(largest) else ''
     return (
-        f'The program wrote files to its working directory, which is deleted with the VM: {names}{rest}. '
+        f'The program wrote files to its folder of the image, which is deleted with the VM: {names}{rest}. '
         'To keep them, write them to the directory in DROPFORGE_OUTPUT_DIR.'
     )
-
-
-def describe_unsaved_below(root: Path, working_directory: str, started_at: float) -> Optional[str]:
-    """
-    The same for a container that has ended. `root` is the folder of its packages, or of what it has written outside of
-    its mounts; links in it, which lead elsewhere on this machine, are not followed.
-    """
-    folder = root
-    for name in posixpath.normpath(f'/{working_directory}').strip('/').split('/'):
-        folder = folder / name
-        if folder.is_symlink():
-            return None
-    return describe_unsaved(folder, started_at)
 
 
 def _written_since(folder: Path, started_at: float) -> Iterator[Tuple[int, str]]:

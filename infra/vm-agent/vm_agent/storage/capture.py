@@ -1,15 +1,19 @@
 """One try to copy a consistent state of the output directory."""
 
+import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import AbstractSet, Dict, Optional, Set
 
 from vm_agent.storage.output_changes import Changes, NewFolder, Saved
 from vm_agent.storage.output_files import Scan, Stamp, parent_of, stamp_of
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.quiet_wait import QUIET_SHARE
 from vm_agent.storage.staging import StagedFile, Staging, Unstable, UnstableFile, Wanted
 
 FORCED_TRIES_MAX = 5
+# For moments between two writers, in one round; of the sync interval, so that the search costs a tenth of a core at most.
+LEASE_SHARE = 0.1
+LEASE_SECONDS_MAX = 2.0
 # A file that has not changed for this time, and for an interval, is copied although a process has it open for writing:
 # it is kept open, and not just being written.
 IDLE_SECONDS_MIN = 10.0
@@ -19,7 +23,7 @@ IDLE_SECONDS_MIN = 10.0
 class Situation:
     """What a capture starts from."""
 
-    output: Path
+    tree: OutputTree
     changes: Changes
     looked_at_ns: int
     """When the scan of these changes began, by time.time_ns()."""
@@ -32,6 +36,8 @@ class Situation:
     """Files that change all the time: each is copied as it is found."""
     rewritten: AbstractSet[str]
     """Files that the program is known to rewrite in place."""
+    overdue: AbstractSet[str]
+    """Files of which no complete version could be copied in several rounds: a writer is made to wait."""
     interval_seconds: float
     required_seconds: float
     """A new folder is complete if it has not changed for so long."""
@@ -67,6 +73,7 @@ class Capture:
         self._situation = situation
         self._staging = staging
         self._is_forced = is_forced
+        self._lease_seconds = min(LEASE_SECONDS_MAX, LEASE_SHARE * situation.interval_seconds)
         self.staged: Dict[str, StagedFile] = {}
         self.unfinished: Set[str] = set()
         """New files that are still being written: the snapshot is from before them."""
@@ -157,8 +164,23 @@ class Capture:
                 return None
             if is_forced:
                 try:
-                    stamp = stamp_of(self._situation.output / name)
+                    stamp = stamp_of(self._situation.tree.path(name))
                 except OSError:
                     self.deleted.add(name)
                     return None
-        return reason
+        situation = self._situation
+        is_overdue = situation.accepts_unfinished and name in situation.overdue
+        return self._stage_held(name) if self._is_forced or is_overdue else reason
+
+    def _stage_held(self, name: str) -> Optional[Unstable]:
+        started_at = time.monotonic()
+        try:
+            self.staged[name] = self._staging.stage_held(name, self._lease_seconds)
+            return None
+        except UnstableFile as unstable:
+            return unstable.reason
+        except OSError:
+            self.deleted.add(name)
+            return None
+        finally:
+            self._lease_seconds = max(0.0, self._lease_seconds - (time.monotonic() - started_at))

@@ -28,6 +28,8 @@ ERROR_BYTES_MAX = 65_536
 JOB_KEY = 'dropforge-job'
 ATTEMPT_KEY = 'dropforge-attempt'
 PARTS_KEY = 'dropforge-parts-md5'
+# Read by the control plane (shared/use-cases/provision/find-success.ts).
+SUCCESS_KEY = 'dropforge-succeeded'
 # A smaller part in the metadata of an object was not written by an agent.
 PART_BYTES_MIN = 1_048_576
 
@@ -95,6 +97,8 @@ class Upload:
     parts_prefix: str = 'dropforge-parts/'
     """Where the parts of a large file are until they are composed."""
     parts: Optional[PartsMd5] = None
+    has_succeeded: bool = False
+    """Whether the author's program has succeeded, and has no outputs that are not saved."""
 
     def part(self, name: str) -> 'Upload':
         """Returns the upload of a part, whose name is new."""
@@ -107,6 +111,8 @@ class Upload:
         metadata = {JOB_KEY: self.author.job_id, ATTEMPT_KEY: str(self.author.attempt)}
         if self.parts is not None:
             metadata[PARTS_KEY] = self.parts.encode()
+        if self.has_succeeded:
+            metadata[SUCCESS_KEY] = 'true'
         return {'name': self.name, 'contentType': 'application/octet-stream', 'metadata': metadata}
 
 

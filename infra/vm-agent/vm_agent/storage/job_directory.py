@@ -64,9 +64,14 @@ class JobDirectory:
         """Raises Fenced if a later attempt has claimed the directory since."""
         self._refresh_generation(MANIFEST_NAME, policy)
 
-    def write_manifest(self, files: Mapping[str, ObjectInfo], policy: RetryPolicy) -> None:
-        """Commits the uploaded files: what the manifest names is what a later attempt restores."""
-        self._write_manifest(Manifest(self.author, files), policy)
+    def write_manifest(
+        self, files: Mapping[str, ObjectInfo], policy: RetryPolicy, has_succeeded: bool = False
+    ) -> None:
+        """
+        Commits the uploaded files: what the manifest names is what a later attempt restores. `has_succeeded` says that
+        there will be none, as the program has succeeded and these are all of its outputs.
+        """
+        self._write_manifest(Manifest(self.author, files), policy, has_succeeded)
 
     def upload(self, name: str, path: Path, policy: RetryPolicy) -> ObjectInfo:
         """Uploads one file. Also raises FileChanged or OSError."""
@@ -144,13 +149,16 @@ class JobDirectory:
             # A user's file of this name, or a damaged manifest: it fences no attempt, and is replaced.
             return Manifest(None)
 
-    def _write_manifest(self, manifest: Manifest, policy: RetryPolicy) -> None:
+    def _write_manifest(self, manifest: Manifest, policy: RetryPolicy, has_succeeded: bool = False) -> None:
         body = MemoryBody(encode_manifest(manifest))
         # If the answer is lost, it is not known which generations the manifest names.
         self._named = None
-        self._write(
-            MANIFEST_NAME, lambda upload: call_with_retry(lambda: self._storage.insert(upload, body), policy), policy
-        )
+
+        def send(upload: Upload) -> ObjectInfo:
+            marked = replace(upload, has_succeeded=has_succeeded)
+            return call_with_retry(lambda: self._storage.insert(marked, body), policy)
+
+        self._write(MANIFEST_NAME, send, policy)
         self._named = manifest.files
 
     def _write(self, name: str, send: Callable[[Upload], ObjectInfo], policy: RetryPolicy) -> ObjectInfo:

@@ -6,7 +6,8 @@ from typing import AbstractSet, Dict, FrozenSet, Mapping, Optional
 
 from vm_agent.storage.client import ObjectInfo
 from vm_agent.storage.new_folders import NewFolders
-from vm_agent.storage.output_files import Scan, Stamp, parent_of
+from vm_agent.storage.output_files import WORK_PREFIX, Scan, Stamp, parent_of
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.staging import tail_of
 
 
@@ -57,7 +58,7 @@ class Changes:
     grown: FrozenSet[str]
     """Those to which the program has only appended since they were saved."""
     known_folders: AbstractSet[str]
-    """The directories that have committed files, and the output directory itself."""
+    """The directories that have committed files, the output directory itself, and the working directory."""
     new_folders: Mapping[str, NewFolder]
     """By name."""
 
@@ -73,9 +74,9 @@ class Changes:
         return max(times, default=0)
 
 
-def find_changes(scan: Scan, saved: Saved, output: Path, folders: NewFolders) -> Changes:
+def find_changes(scan: Scan, saved: Saved, tree: OutputTree, folders: NewFolders) -> Changes:
     changed = frozenset(name for name, stamp in scan.files.items() if not saved.has_version(name, stamp))
-    grown = frozenset(name for name in changed if _has_grown(output / name, scan.files[name], saved.files.get(name)))
+    grown = frozenset(name for name in changed if _has_grown(tree.path(name), scan.files[name], saved.files.get(name)))
     known_folders = _find_known_folders(saved)
     split = folders.split(scan, changed, known_folders)
     folders.look(split)
@@ -93,7 +94,7 @@ def _has_grown(path: Path, stamp: Stamp, saved: Optional[SavedFile]) -> bool:
 
 
 def _find_known_folders(saved: Saved) -> AbstractSet[str]:
-    known = {''}
+    known = {'', WORK_PREFIX.rstrip('/')}
     for name in saved.committed:
         parent = parent_of(name)
         while parent not in known:

@@ -4,7 +4,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Dict, List, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 MANIFEST_NAME = 'dropforge-manifest.json'
 PACKAGES_PREFIX = 'packages/'
@@ -14,7 +14,10 @@ LOGS_PREFIX = 'dropforge-logs/'
 SERIES_PREFIX = 'dropforge-metrics/'
 # The parts of files that are being uploaded.
 PARTS_PREFIX = 'dropforge-parts/'
+# The files of the program's working directory.
+WORK_PREFIX = 'dropforge-workdir/'
 FILE_COUNT_MAX = 100_000
+RESERVED = 'the name is reserved for Dropforge'
 # cloud.google.com/storage/docs/objects#naming
 NAME_BYTES_MAX = 1_024
 
@@ -56,28 +59,47 @@ def scan_output(folder: Path, prefix: str) -> Scan:
     directories: Dict[str, int] = {}
     skipped = []
     real_folder = os.path.realpath(folder)
+    for name, entry in walk(folder, directories):
+        stamp = stamp_of_entry(entry)
+        if stamp is None:
+            continue
+        reason = reason_to_skip(name, prefix) if is_inside(entry, real_folder) else 'a link out of the directory'
+        if reason is None and name.startswith(WORK_PREFIX):
+            reason = RESERVED
+        if reason is None and len(files) >= FILE_COUNT_MAX:
+            reason = f'more than {FILE_COUNT_MAX} files'
+        if reason is None:
+            files[name] = stamp
+        else:
+            skipped.append(f'{name!r}: {reason}')
+    return Scan(files, directories, tuple(skipped))
+
+
+def walk(
+    folder: Path, directories: Dict[str, int], enters: Callable[[str], bool] = lambda name: True
+) -> Iterator[Tuple[str, 'os.DirEntry[str]']]:
+    """
+    Yields each entry that is no directory, with its name relative to the folder, and records the modification times of
+    the directories in ns. Follows no links; `enters` says which directories to read.
+    """
     pending = ['']
     while pending:
         parent = pending.pop()
         for entry in _list_entries(folder, parent, directories):
             name = f'{parent}/{entry.name}' if parent else entry.name
-            if entry.is_dir(follow_symlinks=False):
+            if not entry.is_dir(follow_symlinks=False):
+                yield name, entry
+            elif enters(name):
                 pending.append(name)
-                continue
-            try:
-                found = entry.stat()
-            except OSError:
-                continue
-            if not stat.S_ISREG(found.st_mode):
-                continue
-            reason = _reason_to_skip(name, prefix) if _is_inside(entry, real_folder) else 'a link out of the directory'
-            if reason is None and len(files) >= FILE_COUNT_MAX:
-                reason = f'more than {FILE_COUNT_MAX} files'
-            if reason is None:
-                files[name] = to_stamp(found)
-            else:
-                skipped.append(f'{name!r}: {reason}')
-    return Scan(files, directories, tuple(skipped))
+
+
+def stamp_of_entry(entry: 'os.DirEntry[str]') -> Optional[Stamp]:
+    """Returns None for what is no regular file, nor a link to one."""
+    try:
+        found = entry.stat()
+    except OSError:
+        return None
+    return to_stamp(found) if stat.S_ISREG(found.st_mode) else None
 
 
 def _list_entries(folder: Path, name: str, directories: Dict[str, int]) -> List['os.DirEntry[str]']:
@@ -105,9 +127,9 @@ def is_restorable(name: str) -> bool:
     )
 
 
-def _reason_to_skip(relative: str, prefix: str) -> Optional[str]:
+def reason_to_skip(relative: str, prefix: str) -> Optional[str]:
     if not is_restorable(relative):
-        return 'the name is reserved for Dropforge'
+        return RESERVED
     try:
         name_bytes = len((prefix + relative).encode('utf-8'))
     except UnicodeEncodeError:
@@ -117,5 +139,6 @@ def _reason_to_skip(relative: str, prefix: str) -> Optional[str]:
     return f'the name is longer than {NAME_BYTES_MAX} bytes' if name_bytes > NAME_BYTES_MAX else None
 
 
-def _is_inside(entry: 'os.DirEntry[str]', real_folder: str) -> bool:
+def is_inside(entry: 'os.DirEntry[str]', real_folder: str) -> bool:
+    """Whether it is no link that leads out of a folder."""
     return not entry.is_symlink() or os.path.realpath(entry.path).startswith(real_folder + os.sep)

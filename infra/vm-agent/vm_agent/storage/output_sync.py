@@ -1,4 +1,4 @@
-"""Saves the local output directory in the job directory: whole snapshots, each committed by its manifest."""
+"""Saves the program's files in the job directory: whole snapshots, each committed by its manifest."""
 
 import threading
 import time
@@ -11,9 +11,10 @@ from vm_agent.storage.body import FileChanged
 from vm_agent.storage.client import ObjectInfo, StorageRejected
 from vm_agent.storage.half_written import HalfWritten
 from vm_agent.storage.job_directory import Fenced, JobDirectory
-from vm_agent.storage.open_files import find_open_files, is_log_name
+from vm_agent.storage.open_files import is_log_name
 from vm_agent.storage.output_changes import Saved, SavedFile
-from vm_agent.storage.output_files import Stamp, scan_output, stamp_of
+from vm_agent.storage.output_files import Stamp, stamp_of
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.snapshot import Snapshot, Snapshots
 from vm_agent.storage.staging import Staging, tail_of
 from vm_agent.storage.upload_batch import UploadBatch, UploadResults, upload_batch
@@ -33,6 +34,7 @@ class _FinalRound:
     policy: RetryPolicy
     give_up_at: float
     """By time.monotonic()."""
+    has_succeeded: bool
 
     def step_policy(self) -> RetryPolicy:
         """Returns the policy for the next file."""
@@ -41,24 +43,29 @@ class _FinalRound:
 
 class OutputSync:
     def __init__(
-        self, directory: JobDirectory, folder: Path, staging: Staging, log: Callable[[str, str], None]
+        self, directory: JobDirectory, tree: OutputTree, staging: Staging, log: Callable[[str, str], None]
     ) -> None:
         """`log(text, severity)` logs a line."""
         self._directory = directory
-        self._folder = folder
+        self.tree = tree
         self._staging = staging
         self._log = log
-        self._snapshots = Snapshots(folder, directory.prefix, staging, self._warn_once)
+        self._snapshots = Snapshots(tree, directory.prefix, staging, self._warn_once)
         self._saved = Saved()
+        self._held: Dict[str, ObjectInfo] = {}
         self._warnings: Set[str] = set()
         self._round = threading.Lock()
         self._is_finishing = threading.Event()
         self._is_due = threading.Event()
 
-    def record_restored(self, restored: Mapping[str, ObjectInfo]) -> None:
-        """Records files that have just been downloaded, and therefore need no upload."""
+    def record_restored(self, restored: Mapping[str, ObjectInfo], held: Mapping[str, ObjectInfo]) -> None:
+        """
+        Records files that have just been downloaded, and therefore need no upload, and those that stay in the manifest
+        although this attempt does not have them.
+        """
+        self._held.update(held)
         for name, info in restored.items():
-            path = self._folder / name
+            path = self.tree.path(name)
             stamp = stamp_of(path)
             self._saved.files[name] = SavedFile(stamp, info, tail_of(path, stamp.size_bytes))
         self._saved.committed = dict(restored)
@@ -69,6 +76,10 @@ class OutputSync:
         it is uploaded.
         """
         self._saved.committed = dict(files)
+
+    def report_unsaved(self, report: Callable[[str], None]) -> None:
+        """`report` is called with the name of each file that cannot be saved while the program runs."""
+        self._snapshots.on_unsaved = report
 
     def start(self, interval_seconds: float, on_fenced: Callable[[Fenced], None]) -> None:
         """Syncs at every interval until `finish`, or until a later attempt has claimed the directory."""
@@ -83,7 +94,7 @@ class OutputSync:
         """Records the files that are being written, just before a signal that may kill the program."""
         names = frozenset(
             name
-            for name, only_appends in find_open_files(self._folder).items()
+            for name, only_appends in self.tree.open_files().items()
             if not only_appends and not is_log_name(name) and not self._is_kept_open(name)
         )
         self._snapshots.half_written = HalfWritten(names, time.time_ns())
@@ -92,11 +103,14 @@ class OutputSync:
         """Whether the program has had a file open since an earlier round: every part of it may be of use."""
         return name not in self._saved.files and name in self._snapshots.open_before
 
-    def finish(self, policy: RetryPolicy, was_killed: bool = False) -> Tuple[str, ...]:
+    def finish(
+        self, policy: RetryPolicy, was_killed: bool = False, has_succeeded: bool = False
+    ) -> Tuple[str, ...]:
         """
         Uploads everything in final rounds, until all is uploaded or `policy.seconds_max` has passed: the VM's disk is
         deleted afterwards. If a signal killed the program, files that it was writing stay in their last committed
-        version. Returns why files could not be uploaded. Raises Fenced.
+        version. `has_succeeded` is recorded with the last commit if everything is uploaded. Returns why files could not be
+        uploaded. Raises Fenced.
         """
         if not was_killed:
             self._snapshots.half_written = HalfWritten()
@@ -106,7 +120,7 @@ class OutputSync:
             self._staging.clear()
             give_up_at = time.monotonic() + policy.seconds_max
             for delay_seconds in backoff_delays():
-                problems = self._sync_final(_FinalRound(policy, give_up_at))
+                problems = self._sync_final(_FinalRound(policy, give_up_at, has_succeeded))
                 is_out_of_time = time.monotonic() + delay_seconds > give_up_at
                 if not problems or is_out_of_time or policy.cancelled.wait(delay_seconds):
                     return problems
@@ -169,7 +183,7 @@ class OutputSync:
                 raise TransientError(f'{name}: {error}') from error
 
     def _sync_final(self, round_: _FinalRound) -> Tuple[str, ...]:
-        scan = scan_output(self._folder, self._directory.prefix)
+        scan = self.tree.scan(self._directory.prefix)
         for problem in scan.skipped:
             self._warn_once(f'A file of the output cannot be uploaded: {problem}.')
         half_written = self._snapshots.half_written
@@ -187,7 +201,8 @@ class OutputSync:
             if changed:
                 self._directory.check_claim(round_.step_policy())
             problems = self._upload_final({name: scan.files[name] for name in oldest_first}, round_)
-            self._commit(scan.files, half_saved.union(problems), round_.step_policy())
+            has_succeeded = round_.has_succeeded and not problems
+            self._commit(scan.files, half_saved.union(problems), round_.step_policy(), has_succeeded)
         except (TransientError, StorageRejected) as error:
             return (str(error),)
         return tuple(f'{name}: {problem}' for name, problem in problems.items())
@@ -195,10 +210,10 @@ class OutputSync:
     def _upload_final(self, changed: Mapping[str, Stamp], round_: _FinalRound) -> Dict[str, str]:
         """Uploads files from where they are. Returns why files could not be uploaded, by name."""
         batch = UploadBatch(self._directory, round_.step_policy, lambda: False, stops_at_outage=False)
-        results = upload_batch(batch, {name: self._folder / name for name in changed})
+        results = upload_batch(batch, {name: self.tree.path(name) for name in changed})
         problems = {name: str(error) for name, error in results.failed.items()}
         for name, info in results.stored.items():
-            path = self._folder / name
+            path = self.tree.path(name)
             stamp = _stamp_if_exists(path)
             if stamp is not None and stamp == changed[name]:
                 self._saved.files[name] = SavedFile(stamp, info, tail_of(path, stamp.size_bytes))
@@ -207,13 +222,16 @@ class OutputSync:
                 problems[name] = 'a process is still writing to it'
         return problems
 
-    def _commit(self, files: Mapping[str, Stamp], held: FrozenSet[str], policy: RetryPolicy) -> None:
+    def _commit(
+        self, files: Mapping[str, Stamp], held: FrozenSet[str], policy: RetryPolicy, has_succeeded: bool = False
+    ) -> None:
         """Writes the manifest, unless it is the same: held files stay in their last committed version."""
         named = {name: self._saved.files[name].info for name in files if name not in held}
         kept = {name: self._saved.committed[name] for name in held if name in self._saved.committed}
+        self._held.update(self.tree.find_held(self._saved.committed))
         committed = {**named, **kept}
-        if committed != self._saved.committed:
-            self._directory.write_manifest(committed, policy)
+        if committed != self._saved.committed or has_succeeded:
+            self._directory.write_manifest({**self._held, **committed}, policy, has_succeeded)
         self._saved.committed = committed
         self._saved.files = {name: file for name, file in self._saved.files.items() if name in committed}
 

@@ -14,6 +14,7 @@ from vm_agent.storage.download import ContentMismatch
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.output_files import PARTS_PREFIX, is_restorable
+from vm_agent.storage.output_tree import OutputTree
 
 # The last upload of an earlier attempt may replace an object during its download, as may this attempt's master while
 # another replica restores. More replacements come from another writer.
@@ -41,7 +42,7 @@ def select_objects(live: Dict[str, ObjectInfo], manifest: Manifest) -> Dict[str,
 @dataclass(frozen=True)
 class Restore:
     directory: JobDirectory
-    folder: Path
+    tree: OutputTree
     bytes_max: int
     """The bytes that may be written to the disk."""
     policy: RetryPolicy
@@ -49,17 +50,18 @@ class Restore:
 
     def run(self, claimed: Manifest) -> Dict[str, ObjectInfo]:
         """
-        Downloads into the local output directory; returns the restored objects by name. All or nothing: a program
-        without its checkpoint would start from scratch, and files that the next manifest does not name count as deleted
-        in every later attempt. Raises ReplicaEnded with DISK_TOO_SMALL or CHECKPOINT_UNREADABLE, StorageRejected if the
-        directory cannot be listed, and TransientError.
+        Downloads into the output directory and the working directory; returns the restored objects by name. All or
+        nothing: a program without its checkpoint would start from scratch, and files that the next manifest does not
+        name count as deleted in every later attempt. Raises ReplicaEnded with DISK_TOO_SMALL or CHECKPOINT_UNREADABLE,
+        StorageRejected if the directory cannot be listed, and TransientError.
         """
         found = dict(self.directory.list(self.policy))
         self.directory.delete_abandoned([info for name, info in found.items() if name.startswith(PARTS_PREFIX)])
         live = {name: info for name, info in found.items() if is_restorable(name)}
         for name, info in live.items():
             self.directory.record_live(name, info)
-        selected = select_objects(live, claimed)
+        committed = select_objects(live, claimed)
+        selected = {name: info for name, info in committed.items() if self._has_place(name, info)}
         total_bytes = sum(info.size_bytes for info in selected.values())
         self._check_space(selected, total_bytes)
         restored = self._download_all(selected)
@@ -68,8 +70,13 @@ class Restore:
             self.log(f'Restored {len(restored)} files ({total_bytes} bytes) from the job directory.', 'INFO')
         return restored
 
+    def _has_place(self, name: str, info: ObjectInfo) -> bool:
+        """What another job's program made of a file of its package does not replace that of this job's package."""
+        is_own = info.author is None or info.author.job_id == self.directory.author.job_id
+        return self.tree.has_place(name) and (is_own or not self.tree.is_of_package(name))
+
     def _check_space(self, selected: Dict[str, ObjectInfo], total_bytes: int) -> None:
-        replaced_bytes = sum(_size_of(self.folder / name) for name in selected)
+        replaced_bytes = sum(_size_of(self.tree.path(name)) for name in selected)
         available_bytes = self.bytes_max + replaced_bytes
         if total_bytes > available_bytes:
             message = (
@@ -109,14 +116,14 @@ class Restore:
         newest_first = sorted(restored, key=lambda name: _modified_ns(restored[name]), reverse=True)
         for position, name in enumerate(newest_first):
             modified_at_ns = restored_at_ns - position * MODIFIED_STEP_NS
-            os.utime(self.folder / name, ns=(modified_at_ns, modified_at_ns))
+            os.utime(self.tree.path(name), ns=(modified_at_ns, modified_at_ns))
 
     def _download(self, name: str, selected: ObjectInfo, policy: RetryPolicy) -> ObjectInfo:
         """Downloads the selected generation, or the live one if that is gone (a bucket without versioning)."""
         info = selected
         for _ in range(REPLACED_TIMES_MAX):
             try:
-                self.directory.download(info, self.folder / name, policy)
+                self.directory.download(info, self.tree.path(name), policy)
                 return info
             except StorageRejected as rejection:
                 current = self.directory.stat(name, policy) if rejection.status == 404 else None

@@ -5,7 +5,6 @@ under another name. It needs a bucket with versioning, which keeps what later up
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from vm_agent.http.retry import RetryPolicy
@@ -14,6 +13,7 @@ from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.open_files import is_log_name
 from vm_agent.storage.output_files import MANIFEST_NAME
+from vm_agent.storage.output_tree import OutputTree
 
 ROLLED_BACK_PREFIX = 'dropforge-rolled-back/'
 # Of the manifest: one is written in each sync interval in which files have changed.
@@ -46,8 +46,8 @@ class RolledBack:
 @dataclass(frozen=True)
 class Rollback:
     directory: JobDirectory
-    folder: Path
-    """The local output directory, whose files are all saved."""
+    tree: OutputTree
+    """Its files are all saved."""
     policy: RetryPolicy
 
     def run(self, moment: Moment) -> Optional[RolledBack]:
@@ -87,10 +87,10 @@ class Rollback:
     def _keep_newer(self, current: Mapping[str, ObjectInfo], earlier: Mapping[str, ObjectInfo]) -> Dict[str, str]:
         kept = {}
         for name, info in current.items():
-            path = self.folder / name
+            path = self.tree.path(name)
             is_newer = name not in earlier or earlier[name].generation != info.generation
             # A link that leads out of the directory is not one of its files.
-            is_own = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
+            is_own = self.tree.is_inside(os.path.realpath(path), name)
             if is_newer and is_own and path.is_file():
                 copy = f'{ROLLED_BACK_PREFIX}attempt-{self.directory.author.attempt}/{name}'
                 self.directory.upload(copy, path, self.policy)

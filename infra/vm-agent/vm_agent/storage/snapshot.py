@@ -3,22 +3,22 @@
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Callable, Dict, FrozenSet, Iterable, Mapping, Optional, Set, Tuple
 
 from vm_agent.storage.capture import Capture, Situation
 from vm_agent.storage.half_written import HalfWritten
 from vm_agent.storage.new_folders import NewFolders
-from vm_agent.storage.open_files import find_open_files, is_log_name
+from vm_agent.storage.open_files import is_log_name
 from vm_agent.storage.output_changes import Changes, Saved, find_changes
-from vm_agent.storage.output_files import Stamp, scan_output
+from vm_agent.storage.output_files import Stamp
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.quiet_wait import QuietWait
 from vm_agent.storage.restless_files import RestlessFiles
 from vm_agent.storage.staging import StagedFile, Staging
 
 # A round tries to find a consistent state at least this often.
 TRIES_MIN = 5
-# The rounds that may fail before files are saved which may be from different moments.
+# The rounds that may fail before files are saved which may be from different moments, and before a writer waits.
 HELD_ROUNDS_MAX = 4
 # The rounds after which a file that cannot be saved is reported.
 UNSAVED_ROUNDS_MAX = 5
@@ -37,9 +37,11 @@ class Snapshot:
 
 
 class Snapshots:
-    def __init__(self, output: Path, prefix: str, staging: Staging, warn: Callable[[str], None]) -> None:
+    def __init__(self, tree: OutputTree, prefix: str, staging: Staging, warn: Callable[[str], None]) -> None:
         """`warn` logs a text once."""
-        self._output = output
+        self.on_unsaved: Callable[[str], None] = lambda name: None
+        """Called for a file that cannot be saved while the program runs."""
+        self._tree = tree
         self._prefix = prefix
         self._staging = staging
         self._warn = warn
@@ -81,7 +83,7 @@ class Snapshots:
                 is_forced = has_failed and self._failed_rounds >= HELD_ROUNDS_MAX
                 tries += 1
                 situation = Situation(
-                    output=self._output,
+                    tree=self._tree,
                     changes=changes,
                     looked_at_ns=looked_at_ns,
                     saved=saved,
@@ -89,6 +91,7 @@ class Snapshots:
                     half_written=self.half_written.find(changes.scan.files),
                     restless=restless,
                     rewritten=self._rewritten,
+                    overdue={name for name, (_, count) in self._unsaved.items() if count >= HELD_ROUNDS_MAX},
                     interval_seconds=interval_seconds,
                     required_seconds=wait.required_seconds,
                     accepts_unfinished=has_failed,
@@ -96,7 +99,7 @@ class Snapshots:
                 capture = Capture(situation, self._staging, is_forced)
                 capture.run()
                 if not is_forced:
-                    capture.check(scan_output(self._output, self._prefix))
+                    capture.check(self._tree.scan(self._prefix))
                 if is_forced or capture.is_consistent:
                     self._failed_rounds = 0 if capture.is_consistent and not is_forced else self._failed_rounds
                     return self._finish(changes, capture)
@@ -108,10 +111,10 @@ class Snapshots:
                 return None
 
     def _look(self, saved: Saved) -> Changes:
-        scan = scan_output(self._output, self._prefix)
+        scan = self._tree.scan(self._prefix)
         for problem in scan.skipped:
             self._warn(f'A file of the output cannot be uploaded: {problem}.')
-        return find_changes(scan, saved, self._output, self._folders)
+        return find_changes(scan, saved, self._tree, self._folders)
 
     def _find_logs(self, changes: Changes) -> FrozenSet[str]:
         """
@@ -120,7 +123,7 @@ class Snapshots:
         """
         if not changes.changed:
             return frozenset()
-        open_files = find_open_files(self._output)
+        open_files = self._tree.open_files()
         found = changes.scan.files
         logs = {
             name
@@ -151,9 +154,5 @@ class Snapshots:
             inode, count = self._unsaved.get(name, (found.inode, 0))
             counted[name] = (found.inode, count + 1 if inode == found.inode else 1)
             if counted[name][1] == UNSAVED_ROUNDS_MAX:
-                self._warn(
-                    f'{name} in the output directory cannot be saved while the program runs, because it is being '
-                    'written all the time: an interruption without notice would lose its latest version. Close the '
-                    'file between writes, or write a new file and rename it.'
-                )
+                self.on_unsaved(name)
         self._unsaved = counted

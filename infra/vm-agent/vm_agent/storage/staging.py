@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable
 
 from vm_agent.storage.output_files import Stamp, stamp_of, to_stamp
+from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.read_lease import ReadLease, Writer, find_writer
 
 # On the work disk; it does not count towards the job's limit.
@@ -22,6 +23,8 @@ TAIL_BYTES = 4_096
 # Modification times advance with the kernel's tick, 1 to 10 ms: a second write within the same tick does not change
 # them. A version that is older than this shows every later write.
 TICK_SECONDS = 0.02
+# For a writer. The kernel ends a lease by itself after 45 s (/proc/sys/fs/lease-break-time).
+HELD_SECONDS_MAX = 10.0
 # linux/fs.h: shares the blocks of another file, on file systems that copy on write.
 FICLONE = 0x40049409
 
@@ -69,10 +72,10 @@ class StagedFile:
 class Staging:
     """A folder on the file system of the output directory, used by one thread."""
 
-    def __init__(self, folder: Path, output: Path, free_bytes: Callable[[], int]) -> None:
+    def __init__(self, folder: Path, tree: OutputTree, free_bytes: Callable[[], int]) -> None:
         """`free_bytes` returns how many bytes may be written: beyond them, files are linked instead of copied."""
         self._folder = folder
-        self._output = output
+        self._tree = tree
         self._free_bytes = free_bytes
         self._files: Dict[str, StagedFile] = {}
         self._count = 0
@@ -113,15 +116,58 @@ class Staging:
         self._files[wanted.name] = staged
         return staged
 
+    def stage_held(self, name: str, seconds: float) -> StagedFile:
+        """
+        Returns a copy of the current version of a file that a process rewrites in place without a pause. A moment at
+        which no process has it open is awaited for so many seconds; from then on, a process that opens it for writing
+        waits until it is copied, for at most HELD_SECONDS_MAX. Raises UnstableFile, or OSError.
+        """
+        give_up_at = time.monotonic() + seconds
+        while True:
+            descriptor = os.open(self._tree.path(name), os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                with ReadLease(descriptor) as lease:
+                    if lease.writer is Writer.NONE:
+                        return self._copy_held(name, descriptor)
+            finally:
+                os.close(descriptor)
+            # Without a sleep: the moment is as short as that between a close and an open.
+            if lease.writer is Writer.UNKNOWN or time.monotonic() > give_up_at:
+                raise UnstableFile(Unstable.OPEN)
+
+    def _copy_held(self, name: str, descriptor: int) -> StagedFile:
+        self._check_place(descriptor, name, str(self._tree.path(name)))
+        stamp = to_stamp(os.fstat(descriptor))
+        if stamp.size_bytes > self._free_bytes():
+            raise UnstableFile(Unstable.OPEN)
+        self.discard(name)
+        self._count += 1
+        target = self._folder / str(self._count)
+        give_up_at = time.monotonic() + HELD_SECONDS_MAX
+        try:
+            with open(target, 'wb') as file:
+                for position in range(0, stamp.size_bytes, PIECE_BYTES):
+                    file.write(os.pread(descriptor, PIECE_BYTES, position))
+                    if time.monotonic() > give_up_at:
+                        raise UnstableFile(Unstable.OPEN)
+            if to_stamp(os.fstat(descriptor)) != stamp or target.stat().st_size != stamp.size_bytes:
+                raise UnstableFile(Unstable.CHANGED)
+            os.utime(target, ns=(stamp.mtime_ns, stamp.mtime_ns))
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        self._files[name] = StagedFile(stamp, target, tail_of(target, stamp.size_bytes), is_link=False)
+        return self._files[name]
+
     def _check_source(self, wanted: Wanted) -> None:
         """Raises UnstableFile if the version of an existing copy is no longer current."""
         try:
-            _check_version(os.stat(self._output / wanted.name), wanted)
+            _check_version(os.stat(self._tree.path(wanted.name)), wanted)
         except FileNotFoundError as error:
             raise UnstableFile(Unstable.CHANGED) from error
 
     def _create(self, wanted: Wanted, target: Path) -> StagedFile:
-        source = os.path.join(self._output, wanted.name)
+        source = str(self._tree.path(wanted.name))
         try:
             # Without O_NONBLOCK, a named pipe in the file's place would block.
             descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK)
@@ -129,7 +175,7 @@ class Staging:
             raise UnstableFile(Unstable.CHANGED) from error
         try:
             _check_version(os.fstat(descriptor), wanted)
-            self._check_place(descriptor, source)
+            self._check_place(descriptor, wanted.name, source)
             is_link = self._must_link(wanted) and not self._clone(descriptor, target, wanted)
             if is_link:
                 _check_writer(descriptor, wanted)
@@ -148,11 +194,11 @@ class Staging:
             raise UnstableFile(Unstable.CHANGED)
         return staged
 
-    def _check_place(self, descriptor: int, source: str) -> None:
-        """Raises UnstableFile if a link leads out of the output directory: it came after the file was found."""
+    def _check_place(self, descriptor: int, name: str, source: str) -> None:
+        """Raises UnstableFile if a link leads out of its directory: it came after the file was found."""
         place = f'/proc/self/fd/{descriptor}'
         found = os.readlink(place) if os.path.islink(place) else os.path.realpath(source)
-        if not found.startswith(os.path.realpath(self._output) + os.sep):
+        if not self._tree.is_inside(found, name):
             raise UnstableFile(Unstable.CHANGED)
 
     def _must_link(self, wanted: Wanted) -> bool:

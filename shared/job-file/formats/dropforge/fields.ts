@@ -27,6 +27,7 @@ import {
 } from '#shared/job-file/formats/dropforge/machines.ts';
 import { METRICS_FROM_OUTPUT } from '#shared/job-file/formats/dropforge/metrics-fields.ts';
 import { NOTIFY_FIELDS, notifyField } from '#shared/job-file/formats/dropforge/notify-fields.ts';
+import { OUTPUTS, WORKDIR_OUTPUTS } from '#shared/job-file/formats/dropforge/output-fields.ts';
 import {
   ARGUMENTS,
   COMMAND,
@@ -270,6 +271,8 @@ export const JOB_FIELDS = {
     synonyms: ['jobDir', 'baseOutputDirectory'],
     goesTo: { spec: 'jobDir', vm: 'config.jobDir' },
   }),
+  outputs: OUTPUTS,
+  workdirOutputs: WORKDIR_OUTPUTS,
   labels: field(inJob('labels'), textMap(OPTIONAL_SCALARS), {
     description:
       'Labels of the job and its machines, at most 56: lowercase letters, digits, `_` and `-`. `managed-by` and names that start with `dropforge` are reserved.',

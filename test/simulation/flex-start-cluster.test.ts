@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { TIMEOUTS, UNUSED_FLEX_START_VMS_PER_REPLICA_MAX } from '#shared/domain/timeouts.ts';
+import { seedCount } from './seed-count.ts';
 import { createWorld } from './simulated-world.ts';
 import type { Mechanism } from './world-faults.ts';
 
-const SEEDS = 16;
+const SEEDS = seedCount(16);
 const STEPS_MAX = 60_000;
 const MINUTE_MS = 60_000;
 

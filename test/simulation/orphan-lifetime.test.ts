@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { SETUP_MS_MAX, TIMEOUTS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
+import { seedCount } from './seed-count.ts';
 import { createWorld } from './simulated-world.ts';
 import { MECHANISMS, type Mechanism } from './world-faults.ts';
 
-const SEEDS = 20;
+const SEEDS = seedCount(20);
 const STEPS = 8_000;
 
 /** The simulated clock is not exact: two adjacent due entries may run in reverse order. */

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
+import { seedCount } from './seed-count.ts';
 import { createWorld } from './simulated-world.ts';
 import type { Mechanism } from './world-faults.ts';
 
-const SEEDS = 40;
+const SEEDS = seedCount(40);
 const STEPS_MAX = 30_000;
 const MINUTE_MS = 60_000;
 

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import { runSeed, type Scenario } from './run-seed.ts';
+import { seedCount } from './seed-count.ts';
 
 /** SEED=2332 replays one failing run exactly; SEEDS=10000 searches longer. */
-const SEEDS = Number(process.env.SEEDS ?? 200);
+const SEEDS = seedCount(200);
 const FIRST_SEED = Number(process.env.SEED ?? 1);
 
 /** Timeout per seed: about forty times the usual duration, for busy machines. */

@@ -2,10 +2,11 @@ import { expect, it } from 'vitest';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { runTuningSeed } from './run-tuning-seed.ts';
+import { seedCount } from './seed-count.ts';
 import type { Mechanism } from './world-faults.ts';
 
 /** SEED=12 replays one failing run exactly; SEEDS=10000 searches longer. */
-const SEEDS = Number(process.env.SEEDS ?? 60);
+const SEEDS = seedCount(60);
 const FIRST_SEED = Number(process.env.SEED ?? 1);
 const IS_REPLAY = process.env.SEED !== undefined;
 

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
 import { UNUSED_VMS_PER_REPLICA_MAX } from '#shared/domain/timeouts.ts';
+import { seedCount } from './seed-count.ts';
 import type { SimulatedLimit } from './simulated-cloud.ts';
 import { createWorld } from './simulated-world.ts';
 import type { Mechanism } from './world-faults.ts';
 
-const SEEDS = 3;
+const SEEDS = seedCount(3);
 const STEPS_MAX = 200_000;
 const DAY_MS = 24 * 3_600_000;
 const DAYS_MAX = 7;

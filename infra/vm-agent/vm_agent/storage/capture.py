@@ -11,7 +11,7 @@ from vm_agent.storage.quiet_wait import QUIET_SHARE
 from vm_agent.storage.staging import StagedFile, Staging, Unstable, UnstableFile, Wanted
 
 FORCED_TRIES_MAX = 5
-# For moments between two writers, in one round; of the sync interval, so that the search costs a tenth of a core at most.
+# How long a moment between two writers is looked for in one round: a share of the sync interval, and so of a core.
 LEASE_SHARE = 0.1
 LEASE_SECONDS_MAX = 2.0
 # A file that has not changed for this time, and for an interval, is copied although a process has it open for writing:

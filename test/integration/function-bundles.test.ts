@@ -188,7 +188,7 @@ describe('a bundle', () => {
     watch: ['PUBSUB'],
     report: ['STORAGE'],
     notify: [],
-    provision: ['PUBSUB', 'COMPUTE'],
+    provision: ['PUBSUB', 'COMPUTE', 'STORAGE'],
     teardown: ['PUBSUB', 'COMPUTE'],
     tuning: ['PUBSUB'],
     heartbeat: ['PUBSUB', 'JOSE'],

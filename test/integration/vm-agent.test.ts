@@ -69,7 +69,7 @@ with open(os.environ['DROPFORGE_METRICS_FILE'], 'a') as file:
     });
   });
 
-  it('is warned of the files that it wrote to its working directory', async () => {
+  it('has the files that it wrote to its working directory in the job directory', async () => {
     const task = `
 import os
 os.makedirs('outputs/run 1')
@@ -78,9 +78,8 @@ open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/model', 'w').write('saved')
 `;
     configure(cloud(), [await makeSdist(task)]);
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
-    expect(logged('agent').filter((line) => line?.includes('working directory'))).toEqual([
-      expect.stringContaining('outputs/run 1/best.ckpt (5000 bytes).'),
-    ]);
+    const saved = cloud().objects.get(`${BUCKET}/${JOB_DIR}/dropforge-workdir/outputs/run 1/best.ckpt`);
+    expect(saved?.body.length).toBe(5_000);
   });
 
   it('has all of its lines logged, including JSON that only Python accepts', async () => {

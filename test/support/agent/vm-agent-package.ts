@@ -7,8 +7,10 @@ type Sources = Readonly<Record<string, string>>;
 
 /** Returns a source distribution as setuptools builds it, of a package `trainer` with this `task.py`. */
 export async function makeSdist(task: string, options: { readonly requires?: string; readonly setup?: string } = {}) {
+  const requires = JSON.stringify((options.requires ?? '').split('\n').filter(Boolean));
   const setup =
-    options.setup ?? "from setuptools import setup\nsetup(name='trainer', version='0.1', packages=['trainer'])\n";
+    options.setup ??
+    `from setuptools import setup\nsetup(name='trainer', version='0.1', packages=['trainer'], install_requires=${requires})\n`;
   const root = 'trainer-0.1';
   const body = await makeTarGz({
     [`${root}/PKG-INFO`]: 'Metadata-Version: 2.1\nName: trainer\nVersion: 0.1\n',

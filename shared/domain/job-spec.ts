@@ -99,7 +99,10 @@ export type PythonProgram = {
   readonly kind: 'PYTHON';
   /** `gs://` URIs of source distributions and wheels, installed in this order. */
   readonly packageUris: readonly string[];
-  readonly module: string;
+  /** A module of the packages or of their requirements; null for a command. */
+  readonly module: string | null;
+  /** Runs in the environment and the folder of the packages; absent for a module. */
+  readonly command?: readonly string[] | undefined;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
 };
@@ -147,10 +150,14 @@ export type ProgramOptions = {
   readonly environmentCache?: boolean | undefined;
   /** Whether the lines that the program prints are searched for metrics; false by default. */
   readonly metricsFromOutput?: boolean | undefined;
+  /** Where the program runs: a folder of its package, or an absolute path of its image; empty for the default. */
+  readonly workdir?: string | undefined;
   /** Whether what the program creates or changes below its working directory is an output; true by default. */
   readonly workdirOutputs?: boolean | undefined;
   /** Which of these files are outputs: patterns of relative paths; all but hidden files and caches by default. */
   readonly outputs?: readonly string[] | undefined;
+  /** Added to the arguments when the program begins with files of an earlier attempt; none by default. */
+  readonly resumeArguments?: readonly string[] | undefined;
 };
 
 export type JobLimits = {

@@ -19,6 +19,7 @@ import { readSingleFile } from '#shared/package/archive/single-file.ts';
 import { readTarArchive } from '#shared/package/archive/tar-archive.ts';
 import { readZipArchive } from '#shared/package/archive/zip-archive.ts';
 import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
+import { isInstalledModule } from '#shared/package/metadata/installed-modules.ts';
 import {
   NO_PROJECT,
   openPackageFiles,
@@ -155,6 +156,10 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
     const text = files.readText(path);
     return text === null ? [] : [{ path: files.pathOf(path), text }];
   });
+  const evidence = gatherEvidence(files, project);
+  const lines = evidence.requirementFiles.flatMap(({ text }) => text.split('\n'));
+  const requirements = [...project.metadata.requirements, ...lines];
+  const ownModules = [...modules.runnable.keys(), ...modules.packages];
   return {
     ...project.metadata,
     wheelTags: project.wheelTags,
@@ -164,12 +169,14 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
     },
     validateModule(module) {
       const moduleFindings = createFindings();
-      checkModule(module, { tree, project, modules }, moduleFindings);
+      if (!isInstalledModule(module, { requirements, imports: evidence.imports, own: ownModules })) {
+        checkModule(module, { tree, project, modules }, moduleFindings);
+      }
       return moduleFindings;
     },
     pythonModules: [...modules.runnable.keys()].sort().slice(0, MODULE_COUNT_MAX),
     jobFiles,
-    evidence: gatherEvidence(files, project),
+    evidence,
   };
 }
 

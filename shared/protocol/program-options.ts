@@ -9,12 +9,15 @@ export const programOptionsSchema = z.object({
   nice: z.int().min(0).max(19).optional(),
   environmentCache: z.boolean().optional(),
   metricsFromOutput: z.boolean().optional(),
+  workdir: z.string().optional(),
   workdirOutputs: z.boolean().optional(),
   outputs: z.array(z.string().min(1)).optional(),
+  resumeArguments: z.array(z.string()).optional(),
 }) satisfies z.ZodType<ProgramOptions>;
 
 /** The options with what a job means that does not say it. */
 export function withDefaults(options: ProgramOptions) {
-  const { nice = 0, environmentCache = true, metricsFromOutput = false, workdirOutputs = true } = options;
-  return { nice, environmentCache, metricsFromOutput, workdirOutputs, outputs: [...(options.outputs ?? [])] };
+  const { nice = 0, environmentCache = true, metricsFromOutput = false, workdir = '', workdirOutputs = true } = options;
+  const lists = { outputs: [...(options.outputs ?? [])], resumeArguments: [...(options.resumeArguments ?? [])] };
+  return { nice, environmentCache, metricsFromOutput, workdir, workdirOutputs, ...lists };
 }

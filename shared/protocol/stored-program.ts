@@ -6,7 +6,8 @@ const textMap = z.record(z.string(), z.string());
 const pythonProgramSchema = z.object({
   kind: z.literal('PYTHON'),
   packageUris: z.array(z.string()),
-  module: z.string(),
+  module: z.string().nullable(),
+  command: z.array(z.string()).optional(),
   args: z.array(z.string()),
   environment: textMap.default({}),
 });

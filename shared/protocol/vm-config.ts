@@ -35,8 +35,10 @@ export const vmConfigSchema = z.object({
     secretManagerUrl: z.url(),
   }),
   program: z.object({
-    /** Empty if the program is a container. */
+    /** Empty if the program is a container or a command. */
     module: z.string(),
+    /** Runs in the environment of the packages, instead of the module; empty for a module or a container. */
+    command: z.array(z.string()),
     /** Empty if the program is a container, whose command line has them. */
     args: z.array(z.string()),
     /** The container that the VM runs instead of the module; null for a Python program. */

@@ -6,7 +6,7 @@ const TRAINER = `
 import json, os, sys, time
 os.makedirs("out", exist_ok=True)
 start = json.load(open("out/ckpt.json"))["step"] if os.path.exists("out/ckpt.json") else 0
-print(f"starting at {start}", open("settings.txt").read(), flush=True)
+print(f"starting at {start}", open("settings.txt").read(), *sys.argv[1:], flush=True)
 open("settings.txt", "w").write("changed")
 for step in range(start + 1, 41):
     time.sleep(0.1)
@@ -39,7 +39,11 @@ const savedBy = (jobId: string, name: string) =>
   cloud.readObject(cloud.endpoints.jobsBucket, `${jobId}/dropforge-workdir/${name}`);
 
 it('a program that writes relative paths continues where it was, and all that it wrote is in the job directory', async () => {
-  const files = { 'train.py': TRAINER, 'settings.txt': 'submitted', 'job.yaml': jobOf('relative') };
+  const files = {
+    'train.py': TRAINER,
+    'settings.txt': 'submitted',
+    'job.yaml': jobOf('relative', 'resumeArguments: [--init_from=resume]'),
+  };
   await cloud.upload('relative.tar.gz', await packFiles(files));
   const running = await cloud.awaitJob('relative', ({ replicas }) => (replicas[0]?.step ?? 0) >= 10);
   await cloud.act(`/vms/${running.replicas[0]?.vmName}:preempt`);
@@ -47,7 +51,7 @@ it('a program that writes relative paths continues where it was, and all that it
   expect(await cloud.awaitJob('relative')).toMatchObject({ state: 'SUCCEEDED', attempt: 2 });
   const starts = (await cloud.readLog('relative')).map(({ text }) => /^starting at (\d+) (.*)/.exec(text));
   const [first, second] = starts.flatMap((start) => (start === null ? [] : [start]));
-  expect([first?.[1], first?.[2], second?.[2]]).toEqual(['0', 'submitted', 'changed']);
+  expect([first?.[1], first?.[2], second?.[2]]).toEqual(['0', 'submitted', 'changed --init_from=resume']);
   expect(Number(second?.[1])).toBeGreaterThanOrEqual(9);
   expect(await savedBy('relative', 'out/ckpt.json')).toBe('{"step": 40}');
   expect(await savedBy('relative', 'log.txt')).toMatch(/^step 1\n(step \d+\n)+step 40\n$/);
@@ -84,4 +88,27 @@ it('a job file chooses what is saved of the working directory', async () => {
   expect(await savedBy('chosen', 'out/a.pt')).toBe('x');
   expect(await savedBy('chosen', 'out/b.txt')).toBeUndefined();
   expect(await savedBy('none', 'out/a.pt')).toBeUndefined();
+});
+
+it('a command, a module of Python and a script in a folder of its own run with their relative paths', async () => {
+  const program = 'import sys\nopen("out.txt", "w").write(" ".join(sys.argv[1:]))\n';
+  for (const [name, fields] of [
+    ['commanded', 'command: [sh, -c, "python pkg/train.py $0 --own"]\nargs: [given]'],
+    ['moduled', 'module: cProfile\nargs: [pkg/train.py, given, --own]'],
+    ['scripted', 'module: pkg/train.py\nworkdir: pkg\nargs: [given, --own]'],
+  ] as const) {
+    const files = { 'pkg/train.py': program, 'job.yaml': `name: ${name}\n${fields}` };
+    await cloud.upload(`${name}.tar.gz`, await packFiles(files));
+    expect(await cloud.awaitJob(name)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(await savedBy(name, 'out.txt')).toBe('given --own');
+  }
+});
+
+it('a command that is not there fails the job with its name', async () => {
+  const job = 'name: misspelled\ncommand: [torchrunn, train.py]';
+  await cloud.upload('misspelled.tar.gz', await packFiles({ 'train.py': 'print(1)', 'job.yaml': job }));
+  expect(await cloud.awaitJob('misspelled')).toMatchObject({
+    state: 'FAILED',
+    cause: { message: expect.stringContaining('torchrunn was not found') },
+  });
 });

@@ -21,6 +21,7 @@ SPEC = ReplicaSpec(
     role='master',
     index=0,
     module='trainer.task',
+    command=(),
     args=('--epochs', '10'),
     passes_job_dir=True,
     environment={},

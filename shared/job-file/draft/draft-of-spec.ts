@@ -119,7 +119,12 @@ function programOf(program: Program, dialect: Dialect): ProgramDraft {
     };
   }
   const { packageUris, module } = program;
-  return { ...EMPTY_PROGRAM, packageUris: packageUris.map(at), pythonModule: at(module), args, environment };
+  const python = {
+    packageUris: packageUris.map(at),
+    pythonModule: atUnlessNull(module),
+    command: program.command?.map(at),
+  };
+  return { ...EMPTY_PROGRAM, ...python, args, environment };
 }
 
 function reservationOf(reservation: Reservation): ReservationDraft {

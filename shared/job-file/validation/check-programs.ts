@@ -40,7 +40,7 @@ export function checkPrograms(draft: JobDraft, context: JobContext, findings: Fi
 
 function checkProgram(pool: PoolDraft, { draft, context }: CheckInput, findings: Findings): Program | null {
   const { program } = pool;
-  if (program.imageUri === undefined && !hasContainerFields(program)) {
+  if (program.imageUri === undefined && (draft.dialect === 'dropforge' || !hasContainerFields(program))) {
     return hasProgramProblem(pool, findings)
       ? null
       : checkPythonProgram(pool, { dialect: draft.dialect, context }, findings);
@@ -135,10 +135,7 @@ function rejectMissingImage({ path, program }: PoolDraft, { dialect }: JobDraft,
   }
   const [first] = [...(program.command ?? []), ...(program.containerArgs ?? [])];
   const message = 'A container command is given without a container image.';
-  const remedy =
-    dialect === 'dropforge'
-      ? 'Write image, or module instead of command.'
-      : 'Write masterConfig.imageUri, or args instead of containerCommand and containerArgs.';
+  const remedy = 'Write masterConfig.imageUri, or args instead of containerCommand and containerArgs.';
   findings.problems.push({ code: 'COMMAND_WITHOUT_IMAGE', message, remedy, ...(first && listOf(first)) });
 }
 
@@ -176,11 +173,11 @@ function checkConflicts(draft: JobDraft, findings: Findings): void {
   findings.problems.push({ code: 'TWO_PROGRAMS', message, remedy: 'Remove one of the two.', ...locationOf(python) });
 }
 
-/** In a container, a module runs with the packages that are mounted into it; a command would replace it. */
+/** A command runs instead of the module. */
 function rejectModuleWithCommand({ pythonModule, command }: ProgramDraft, findings: Findings): void {
   const [first] = command ?? [];
   if (pythonModule !== undefined && first !== undefined) {
-    const message = `${pythonModule.path} cannot be combined with ${listOf(first).path}: both say what the container runs.`;
+    const message = `${pythonModule.path} cannot be combined with ${listOf(first).path}: both say what runs.`;
     const remedy = 'Remove one of the two: packages alone can be combined with a command.';
     findings.problems.push({ code: 'TWO_PROGRAMS', message, remedy, ...locationOf(pythonModule) });
   }

@@ -29,8 +29,8 @@ const PACKAGE_REMEDY =
 type CheckInput = { readonly dialect: Dialect; readonly context: JobContext };
 
 /**
- * The Python program of a pool; null if any part of it is missing or invalid. The context's default package applies to
- * every pool that names none.
+ * The Python program of a pool, which is a module or a command; null if any part of it is missing or invalid. The
+ * context's default package applies to every pool that names none.
  */
 export function checkPythonProgram(
   pool: PoolDraft,
@@ -51,16 +51,31 @@ export function checkPythonProgram(
         'Write the gs:// URI of the package, or its path relative to the job file.',
         findings,
       ));
-  const module =
-    program.pythonModule === undefined
-      ? (defaults.pythonModule ??
-        rejectMissing(pathOf('pythonModule'), 'Write the module to run, such as trainer.task.', findings))
-      : checkModule(program.pythonModule, findings);
+  const command = checkArguments(program.command ?? [], findings);
+  const module = isNonEmpty(program.command)
+    ? ''
+    : moduleOf(program, { defaults, path: pathOf('pythonModule') }, findings);
   const args = checkArguments(program.args ?? [], findings);
   const environment = checkEnvironment(program.environment, findings);
-  return packageUris === null || module === null || args === null || environment === null
+  return packageUris === null || module === null || command === null || args === null || environment === null
     ? null
-    : { kind: 'PYTHON', packageUris, module, args, environment };
+    : {
+        kind: 'PYTHON',
+        packageUris,
+        ...(command.length > 0 ? { module: null, command } : { module }),
+        args,
+        environment,
+      };
+}
+
+function moduleOf(
+  { pythonModule }: ProgramDraft,
+  { defaults, path }: { readonly defaults: { readonly pythonModule?: string | undefined }; readonly path: string },
+  findings: Findings,
+): string | null {
+  return pythonModule === undefined
+    ? (defaults.pythonModule ?? rejectMissing(path, 'Write the module to run, such as trainer.task.', findings))
+    : checkModule(pythonModule, findings);
 }
 
 /**

@@ -88,8 +88,14 @@ function programOf({ spec, packages }: ConfiguredJob, role: Role, settings: Conf
     ...withDefaults(spec.programOptions),
   };
   return program.kind === 'CONTAINER'
-    ? { module: '', args: [], container: containerOf(program, settings), ...common }
-    : { module: program.module, args: [...program.args], container: null, ...common };
+    ? { module: '', command: [], args: [], container: containerOf(program, settings), ...common }
+    : {
+        module: program.module ?? '',
+        command: [...(program.command ?? [])],
+        args: [...program.args],
+        container: null,
+        ...common,
+      };
 }
 
 function containerOf(

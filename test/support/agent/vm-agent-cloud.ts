@@ -174,6 +174,7 @@ export function configure(
     },
     program: {
       module: 'trainer.task',
+      command: [],
       args: ['--epochs', '2'],
       passesJobDir: true,
       environment: {},

@@ -34,7 +34,7 @@ const BASE: Job = { name: 'base_job', module: 'base.task', packages: ['gs://base
 /** Valid jobs to which a field can be added that the plain job cannot have. */
 const BASES: Readonly<Record<string, Job>> = {
   image: { name: 'base_job', image: 'us-docker.pkg.dev/base/base/base:1' },
-  command: { name: 'base_job', image: 'us-docker.pkg.dev/base/base/base:1' },
+  command: { name: 'base_job', command: ['base'], packages: ['gs://base/base.tar.gz'] },
   flexStart: { ...BASE, gpu: 'L4' },
 };
 
@@ -51,6 +51,8 @@ const INVALID: Readonly<Record<string, unknown>> = {
   environmentCache: 'often',
   metricsFromOutput: 'often',
   outputs: ['../model'],
+  resumeArguments: 'a b',
+  workdir: '../src',
   workdirOutputs: 'often',
   runtime: 'not a version',
   python: 'python',

@@ -41,9 +41,10 @@ describe('a group', () => {
     expect(ownOf(CONTAINER, 'args: [--y]')).toMatchObject({ ...image, command: ['run'], args: ['--y'] });
   });
 
-  it('with a module runs it from the packages of the job, without its arguments', () => {
+  it('with a module or a command runs it with the packages of the job, without its arguments', () => {
     const python = { kind: 'PYTHON', packageUris: ['gs://bkt/t.tar.gz'], environment: { A: 'b' } };
     expect(ownOf(PYTHON, 'module: trainer.evaluate')).toEqual({ ...python, module: 'trainer.evaluate', args: [] });
+    expect(ownOf(PYTHON, 'command: [serve]')).toEqual({ ...python, module: null, command: ['serve'], args: [] });
     expect(ownOf(PYTHON, 'args: [--y]')).toEqual({ ...python, module: 'trainer.task', args: ['--y'] });
     expect(ownOf(PYTHON, 'packages: [gs://bkt/w.tar.gz]')).toMatchObject({
       ...{ module: 'trainer.task', packageUris: ['gs://bkt/w.tar.gz'], args: ['--x'] },
@@ -54,7 +55,6 @@ describe('a group', () => {
   });
 
   it('is rejected where its own program is not valid, with the place', () => {
-    expect(ownOf(PYTHON, 'command: [serve]')).toEqual(['COMMAND_WITHOUT_IMAGE workers.command']);
     expect(ownOf(PYTHON, 'module: a-b.c.py')).toEqual(['INVALID_PYTHON_MODULE workers.module']);
     expect(ownOf(CONTAINER, 'module: a, command: [b]')).toEqual(['TWO_PROGRAMS workers.module']);
     expect(ownOf(CONTAINER, 'image: No Image')).toEqual(['INVALID_IMAGE_URI workers.image']);

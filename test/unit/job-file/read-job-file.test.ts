@@ -31,7 +31,7 @@ describe('reading a job file', () => {
   });
 
   it('names the fields that identify a job file of a package and of a container', () => {
-    const [problem] = readJobFile('command: [python, train.py]', FILE).problems;
+    const [problem] = readJobFile('env: { A: b }', FILE).problems;
     expect(problem?.remedy).toMatch(/^Write module: .* or image: /);
   });
 

@@ -29,15 +29,15 @@ class Layout:
     package: Optional[Path]
     """The one in which the program runs; None if it runs in the image's folder."""
     image_folder: str
-    """The image's WORKDIR."""
+    """Where the program runs if it has no package."""
 
     @property
     def stack_dumps(self) -> Path:
         return container_stack_dumps(self.home)
 
     @property
-    def working_directory(self) -> Optional[str]:
-        return None if self.package is None else str(self._inside(self.package))
+    def working_directory(self) -> str:
+        return self.image_folder if self.package is None else str(self._inside(self.package))
 
     def program_paths(self) -> ProgramPaths:
         inner = MetricPaths(self.home, Path(METRICS))

@@ -82,10 +82,14 @@ class ProgramOptions:
     """Added to the agent's niceness for the program, 0 to 19."""
     reads_output: bool
     """Whether the lines that the program prints are searched for metrics."""
+    workdir: str
+    """A folder of the package, or an absolute path of the image; empty for the default."""
     workdir_outputs: bool
     """Whether files of the working directory are outputs."""
     outputs: Tuple[str, ...]
     """Patterns of those files; empty for all but the excluded ones."""
+    resume_arguments: Tuple[str, ...]
+    """Added to the program's when it begins with files of an earlier attempt."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,7 @@ FIELDS: Kinds = {
 
 PROGRAM_FIELDS: Kinds = {
     'module': str,
+    'command': list,
     'args': list,
     'container': OBJECT_OR_NULL,
     'passesJobDir': bool,
@@ -148,8 +153,10 @@ PROGRAM_FIELDS: Kinds = {
     'nice': int,
     'environmentCache': bool,
     'metricsFromOutput': bool,
+    'workdir': str,
     'workdirOutputs': bool,
     'outputs': list,
+    'resumeArguments': list,
     'packages': list,
 }
 
@@ -179,8 +186,10 @@ def read_config(body: Any) -> Config:
         options=ProgramOptions(
             nice=program['nice'],
             reads_output=program['metricsFromOutput'],
+            workdir=program['workdir'],
             workdir_outputs=program['workdirOutputs'],
             outputs=tuple(str(pattern) for pattern in program['outputs']),
+            resume_arguments=tuple(str(word) for word in program['resumeArguments']),
         ),
         replica_count=body['replicaCount'],
         gpu_count=body['gpuCount'],
@@ -218,6 +227,7 @@ def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any], trial: Optio
         role=body['role'],
         index=body['index'],
         module=program['module'],
+        command=tuple(str(word) for word in program['command']),
         args=tuple(str(arg) for arg in program['args']),
         passes_job_dir=program['passesJobDir'],
         environment={name: str(value) for name, value in program['environment'].items()},

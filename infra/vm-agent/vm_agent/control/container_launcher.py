@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import posixpath
 import time
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from vm_agent.program.memory_limit import machine_memory_bytes, memory_limit_byt
 from vm_agent.program.unsaved_files import describe_unsaved_below
 from vm_agent.setup.environment import VM_MARKER, program_arguments, program_environment
 from vm_agent.setup.installers import ToolResult
+from vm_agent.setup.work_directory import find_workdir
 from vm_agent.shell.enter import write_container_entry
 
 # At a boot, the engine's daemon may still be starting.
@@ -67,11 +69,12 @@ class ContainerLauncher:
 
     def working_directory(self, replica: Replica, state: State) -> Optional[Path]:
         """Returns the folder of the package; None if the program runs in a folder of its image."""
-        if state.working_directory is None:
+        workdir = replica.config.options.workdir
+        if state.working_directory is None or workdir.startswith('/'):
             return None
         folder = Path(state.working_directory)
         reject_links(replica.home, folder)
-        return folder
+        return find_workdir(folder, workdir) if workdir else folder
 
     def run(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> ExitReport:
         engine = self._engine
@@ -80,8 +83,10 @@ class ContainerLauncher:
             home=replica.home,
             job_dir=replica.config.spec.job_dir,
             import_roots=state.import_roots or (),
-            package=None if state.working_directory is None else Path(state.working_directory),
-            image_folder=self._spec.working_directory,
+            package=self.working_directory(replica, state),
+            image_folder=posixpath.normpath(
+                posixpath.join('/', self._spec.working_directory, replica.config.options.workdir)
+            ),
         )
         layout.prepare()
         invocation = self._invoke(replica, engine, layout, self._variables(replica, engine, layout, secrets))
@@ -115,7 +120,8 @@ class ContainerLauncher:
         return {**{name: value for name, value in variables.items() if image.get(name) != value}, **removed}
 
     def _invoke(self, replica: Replica, engine: Engine, layout: Layout, variables: Mapping[str, str]) -> Invocation:
-        config, spec = replica.config, self._spec
+        # With the arguments to resume, unlike the one that was installed.
+        config, spec = replica.config, replica.config.container or self._spec
         files = named_files(forwarded_variables(os.environ))
         return Invocation(
             name=f'dropforge-{hashlib.sha256(replica.vm.encode()).hexdigest()[:16]}',

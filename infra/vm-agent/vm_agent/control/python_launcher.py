@@ -28,7 +28,7 @@ from vm_agent.setup.environment import (
 from vm_agent.setup.installation import Installer
 from vm_agent.setup.installers import InstallPaths, ToolResult
 from vm_agent.setup.package_plan import find_import_roots, plan_packages
-from vm_agent.setup.work_directory import create_job_dir_link, link_neighbors
+from vm_agent.setup.work_directory import create_job_dir_link, find_workdir, link_neighbors
 from vm_agent.shell.enter import write_entry
 
 # Installing takes the place of a cache that fails for longer.
@@ -67,7 +67,10 @@ class PythonLauncher:
         """Returns the directory of the program's package, or one of its own if the program is installed."""
         folder = replica.home / 'work' if state.working_directory is None else Path(state.working_directory)
         folder.mkdir(exist_ok=True)
-        if state.script is not None:
+        workdir = replica.config.options.workdir
+        if workdir:
+            folder = find_workdir(folder, workdir)
+        elif state.script is not None:
             link_neighbors(folder / state.script, folder)
         create_job_dir_link(folder, replica.config.spec.job_dir, replica.output)
         return folder
@@ -82,8 +85,12 @@ class PythonLauncher:
             file.parent.mkdir(parents=True, exist_ok=True)
         tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
         environment = program_environment(spec, paths, tools)
-        target = ['-m', spec.module] if state.script is None else [state.script]
-        argv = [*_nice(replica.config.options.nice), str(paths.python), *target, *program_arguments(spec)]
+        target = ['-m', spec.module] if state.script is None else [_script_from(state, folder)]
+        program = spec.command or [str(paths.python), *target]
+        missing = _find_missing(program[0], folder, environment)
+        if missing is not None:
+            return missing
+        argv = [*_nice(replica.config.options.nice), *program, *program_arguments(spec)]
         replica.set_phase('RUNNING')
         command = _command(replica, argv, environment, folder)
         write_entry(replica.home, environment, folder)
@@ -102,6 +109,23 @@ def _environment_cache(replica: Replica) -> Optional[EnvironmentCache]:
         policy=replace(replica.retry_policy, tries_max=CACHE_TRIES_MAX, seconds_max=CACHE_RETRY_SECONDS_MAX),
         log=replica.log,
     )
+
+
+def _script_from(state: State, folder: Path) -> str:
+    """Returns the path of the script, which is that in its package, from the working directory."""
+    return os.path.relpath(Path(state.working_directory or folder) / (state.script or ''), folder)
+
+
+def _find_missing(command: str, folder: Path, environment: Mapping[str, str]) -> Optional[ExitReport]:
+    """Returns how the job ends if the command cannot be started, with the exit codes of shells."""
+    path = folder / command if '/' in command else shutil.which(command, path=environment.get('PATH', os.defpath))
+    if path is None or not os.path.exists(path):
+        message = f'The command {command} was not found in the package, what it requires, and the machine image.'
+        return ExitReport('EXITED', message, exit_code=127)
+    if not os.access(path, os.X_OK):
+        message = f'The file {command} may not be executed: write the interpreter before it, such as [bash, {command}].'
+        return ExitReport('EXITED', message, exit_code=126)
+    return None
 
 
 def _nice(increment: int) -> Sequence[str]:

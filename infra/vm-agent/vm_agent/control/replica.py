@@ -51,7 +51,16 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
     replica.metrics.follow(min(READ_SECONDS, intervals.heartbeat_seconds))
     state = replace(state, program_started_at=started_at)
     replica.write_state(state)
-    return launcher.run(replica, state, secrets)
+    return launcher.run(_with_resume_arguments(replica, state), state, secrets)
+
+
+def _with_resume_arguments(replica: Replica, state: State) -> Replica:
+    """Adds the arguments with which the program continues from files that an earlier attempt has saved."""
+    config = replica.config
+    words = config.options.resume_arguments if state.has_restored else ()
+    container = config.container and replace(config.container, argv=(*config.container.argv, *words))
+    spec = replace(config.spec, args=(*config.spec.args, *words))
+    return replace(replica, config=replace(config, spec=spec, container=container))
 
 
 def _find_launcher(replica: Replica) -> Launcher:
@@ -179,7 +188,7 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
         raise ReplicaEnded(ExitReport('JOB_DIR_UNWRITABLE', message, evidence=(str(error),))) from error
     held = {name: info for name, info in claimed.files.items() if not tree.has_place(name)}
     replica.sync.record_restored(restored, held)
-    state = replace(state, is_restored=True)
+    state = replace(state, is_restored=True, has_restored=bool(restored))
     replica.write_state(state)
     return state
 

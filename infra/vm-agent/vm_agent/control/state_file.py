@@ -26,6 +26,8 @@ class State:
     working_directory: Optional[str] = None
     """The directory of an unpacked package; None if the program runs in an empty directory."""
     is_restored: bool = False
+    has_restored: bool = False
+    """Whether an earlier attempt had saved files."""
     program_started_at: Optional[float] = None
     """Seconds since the epoch; the running time continues across a reboot."""
     exit: Optional[ExitReport] = None

@@ -33,6 +33,8 @@ class ReplicaSpec:
     role: str
     index: int
     module: str
+    command: Tuple[str, ...]
+    """Runs instead of the module; empty for a module or a container."""
     args: Tuple[str, ...]
     passes_job_dir: bool
     """Whether --job-dir is added to the arguments, unless it is among them."""

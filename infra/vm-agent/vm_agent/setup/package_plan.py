@@ -62,6 +62,8 @@ class _Draft:
     is_buildable: bool
     roots: List[Path]
     program: Optional[Program]
+    folder: Optional[Path]
+    """The root of the first package that is unpacked."""
 
 
 def plan_packages(archives: Sequence[Path], sources: Path, module: str) -> PackagePlan:
@@ -69,7 +71,7 @@ def plan_packages(archives: Sequence[Path], sources: Path, module: str) -> Packa
     Unpacks the packages into folders of `sources`. `module` is the program: a module's name or a script's path. Raises
     ReplicaEnded with PACKAGE_UNREADABLE.
     """
-    draft = _Draft([], [], [], True, [], None)
+    draft = _Draft([], [], [], True, [], None, None)
     for number, archive in enumerate(archives):
         _add_package(draft, archive, sources / str(number), module)
     return PackagePlan(
@@ -78,7 +80,8 @@ def plan_packages(archives: Sequence[Path], sources: Path, module: str) -> Packa
         requirements=tuple(draft.requirements),
         is_buildable=draft.is_buildable,
         import_roots=tuple(draft.roots),
-        program=draft.program or Program(),
+        # A command, or a module of a requirement: it finds the package's files by relative paths.
+        program=draft.program or Program(working_directory=draft.folder),
     )
 
 
@@ -101,6 +104,8 @@ def _add_package(draft: _Draft, archive: Path, folder: Path, module: str) -> Non
         message = f'Package {archive.name} could not be unpacked: {error}.'
         raise ReplicaEnded(ExitReport('PACKAGE_UNREADABLE', message, evidence=(str(error),))) from error
     layout = decide_layout(tree, module)
+    if draft.folder is None and layout.style != 'WHEEL':
+        draft.folder = folder / layout.root
     if layout.style == 'WHEEL':
         draft.wheels.append(str(archive))
     elif layout.style == 'PROJECT':

@@ -4,6 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+
 NOT_LINKED = ('__init__.py', '__pycache__')
 
 
@@ -34,3 +36,12 @@ def link_neighbors(script: Path, folder: Path) -> None:
         link = folder / path.name
         if path.name not in NOT_LINKED and not os.path.lexists(link):
             link.symlink_to(path)
+
+
+def find_workdir(package: Path, workdir: str) -> Path:
+    """Returns the folder of a package in which its program is to run. Raises ReplicaEnded if the package has none."""
+    folder = package / workdir.strip('/')
+    if not folder.is_dir():
+        message = f'The package has no folder {workdir}, in which the program is to run (workdir).'
+        raise ReplicaEnded(ExitReport('EXITED', message, exit_code=127))
+    return folder

@@ -30,7 +30,7 @@ export function toTrainingInput(spec: JobSpec): Record<string, unknown> {
     ...Object.assign({}, ...spec.replicaGroups.map((group) => describeGroup(group, program))),
     ...(program.kind === 'PYTHON' && {
       packageUris: program.packageUris,
-      pythonModule: program.module,
+      pythonModule: program.module ?? '',
       ...(program.args.length > 0 && { args: program.args }),
     }),
     ...(study !== null && { hyperparameters: describeStudy(study) }),

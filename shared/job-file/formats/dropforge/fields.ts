@@ -37,6 +37,7 @@ import {
   readSpot,
 } from '#shared/job-file/formats/dropforge/program.ts';
 import { RIGHTS_FIELDS } from '#shared/job-file/formats/dropforge/rights-fields.ts';
+import { RESUME_ARGUMENTS, WORKDIR } from '#shared/job-file/formats/dropforge/start-fields.ts';
 import { printTune } from '#shared/job-file/tuning/print-tune.ts';
 import { readTune } from '#shared/job-file/tuning/read-tune.ts';
 import { TUNE_FIELDS } from '#shared/job-file/tuning/tune-fields.ts';
@@ -63,7 +64,7 @@ export const JOB_FIELDS = {
   }),
   module: field(inProgram('pythonModule'), text(), {
     description:
-      'The Python module to run, as after `python -m`, or the path of a script in the package: `src/train.py`.',
+      'The Python module to run, as after `python -m`, or the path of a script in the package: `src/train.py`. It may be one of a requirement: `torch.distributed.run`.',
     omitted: '–',
     examples: ['trainer.task'],
     synonyms: ['pythonModule'],
@@ -77,11 +78,12 @@ export const JOB_FIELDS = {
     goesTo: { spec: 'program.imageUri', vm: null },
   }),
   command: field(inProgram('command'), COMMAND, {
-    description: "The command to run in the container, instead of the image's entry point.",
-    omitted: "the image's entry point",
-    examples: [['python', 'train.py']],
+    description:
+      'The command to run, in the folder and the environment of the packages: `[torchrun, --nproc_per_node=2, train.py]`. In a container, it replaces the entry point.',
+    omitted: "the module, or the image's entry point",
+    examples: [['torchrun', '--nproc_per_node=2', 'train.py']],
     synonyms: ['containerCommand'],
-    goesTo: { spec: 'program.command', vm: null },
+    goesTo: { spec: 'program.command', vm: 'config.program.command' },
   }),
   args: field(inProgram('args'), ARGUMENTS, {
     description:
@@ -91,6 +93,8 @@ export const JOB_FIELDS = {
     synonyms: ['containerArgs'],
     goesTo: { spec: 'program.args', vm: 'config.program.args' },
   }),
+  resumeArguments: RESUME_ARGUMENTS,
+  workdir: WORKDIR,
   packages: field(inProgram('packageUris'), textList({ type: 'array', items: { type: 'string' } }), {
     description:
       'Archives of the program, wheels, single `.py` files and `requirements.txt`: gs:// addresses, or paths relative to the job file.',

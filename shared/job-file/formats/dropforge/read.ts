@@ -11,7 +11,6 @@ import type { FoundNode } from '#shared/job-file/parser/read-values.ts';
  */
 const COMMON_FIELDS: ReadonlySet<string> = new Set([
   'name',
-  'command',
   'args',
   'packages',
   'region',

@@ -30,7 +30,11 @@ function describePool(group: ReplicaGroup, program: Program): Record<string, unk
     disk_spec: { boot_disk_type: bootDiskType, boot_disk_size_gb: bootDiskGib },
     ...(program.kind === 'PYTHON'
       ? {
-          python_package_spec: { package_uris: program.packageUris, python_module: program.module, args: program.args },
+          python_package_spec: {
+            package_uris: program.packageUris,
+            python_module: program.module ?? '',
+            args: program.args,
+          },
         }
       : { container_spec: { image_uri: program.imageUri, command: program.command, args: program.args } }),
   };

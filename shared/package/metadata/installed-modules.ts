@@ -1,0 +1,48 @@
+import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
+
+/** Libraries with modules to run, which machine images have: `torch.distributed.run`, `accelerate.commands.launch`. */
+const LIBRARIES: ReadonlySet<string> = new Set([
+  ...['accelerate', 'deepspeed', 'horovod', 'jax', 'keras', 'lightning', 'mlflow', 'pytorch_lightning', 'spacy'],
+  ...['tensorflow', 'torch', 'transformers'],
+]);
+
+/** Python's own modules that run a program. */
+const TOOLS: ReadonlySet<string> = new Set([
+  'cProfile',
+  'coverage',
+  'faulthandler',
+  'pdb',
+  'profile',
+  'runpy',
+  'trace',
+]);
+
+const REQUIREMENT_NAME = /^[A-Za-z0-9][\w.-]*/;
+const LINES_MAX = 2_000;
+
+export type Surroundings = {
+  /** Requirements, and the lines of requirements files. */
+  readonly requirements: readonly string[];
+  /** What the package's code imports. */
+  readonly imports: ReadonlySet<string>;
+  /** Modules and packages that the package contains. */
+  readonly own: Iterable<string>;
+};
+
+/**
+ * Whether a module that the package does not contain is probably installed with it: one of a requirement, of a library
+ * that the code imports, or of Python itself. A name below one of the package's own is a mistake.
+ */
+export function isInstalledModule(module: string, { requirements, imports, own }: Surroundings): boolean {
+  const [top = ''] = module.split('.');
+  const isOwn = [...own].some((name) => name === top || name.startsWith(`${top}.`));
+  if (isOwn || module.endsWith('.py')) {
+    return false;
+  }
+  const required = requirements.slice(0, LINES_MAX).map((line) => REQUIREMENT_NAME.exec(line.trim())?.[0] ?? '');
+  return (
+    TOOLS.has(module) ||
+    (LIBRARIES.has(top) && imports.has(top)) ||
+    required.some((name) => normalizeName(name) === normalizeName(top))
+  );
+}

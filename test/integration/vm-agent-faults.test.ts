@@ -126,6 +126,28 @@ describe('a VM that reboots with the same disk', () => {
   });
 });
 
+describe('a VM that reboots after the end of its program', () => {
+  it('saves what the program wrote to its working directory, and to its output directory', async () => {
+    const task = `
+import os
+open('weights', 'w').write('trained')
+open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/model', 'w').write('exported')
+`;
+    configure(cloud(), [await makeSdist(task)]);
+    let isDown = true;
+    cloud().intercept = ({ url }) =>
+      isDown && /name=[^&]*(weights|model)/.test(url) ? new Response('down', { status: 503 }) : undefined;
+    const first = machine().boot();
+    await until(() => cloud().heartbeats.some(({ phase }) => phase === 'UPLOADING'), first);
+    machine().cutPower();
+    await once(first, 'exit');
+    expect([saved('dropforge-workdir/weights'), saved('model')]).toEqual([undefined, undefined]);
+    isDown = false;
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect([saved('dropforge-workdir/weights'), saved('model')]).toEqual(['trained', 'exported']);
+  });
+});
+
 describe('an attempt', () => {
   it('starts from the output of the last one', async () => {
     configure(cloud(), [await makeSdist(WAITS)]);

@@ -319,7 +319,7 @@ class Boot:
 
     def _save_output(self, replica: Replica, report: ExitReport) -> ExitReport:
         try:
-            report = save_output(replica, report, self._saving_seconds())
+            report = save_output(replica, self._state, report, self._saving_seconds())
             if is_rollback(report):
                 moment = Moment(self._state.bad_since, self._state.program_started_at or time.time())
                 report = roll_back(replica, report, moment, self._saving_seconds())

@@ -68,10 +68,16 @@ def _find_launcher(replica: Replica) -> Launcher:
     return PythonLauncher() if container is None else ContainerLauncher(container)
 
 
-def save_output(replica: Replica, report: ExitReport, seconds_max: float) -> ExitReport:
+def save_output(replica: Replica, state: State, report: ExitReport, seconds_max: float) -> ExitReport:
     """Uploads the rest of the output. Returns the report, in which a success becomes a failure if this failed."""
     if not replica.config.spec.saves_output:
         return report
+    if replica.sync.tree.work is None:
+        # The VM has booted again since the program ended.
+        try:
+            replica.sync.tree.work = _open_work_folder(replica, _find_launcher(replica).working_directory(replica, state))
+        except ReplicaEnded as end:
+            replica.log(f'The working directory is not saved: {end.report.message}', 'WARNING')
     replica.set_phase('UPLOADING')
     try:
         policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)

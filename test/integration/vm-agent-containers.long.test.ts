@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { readdir, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -223,11 +223,50 @@ open('leftover.bin', 'wb').write(bytes(2000))
     expect(await ended(vm)).toMatchObject({ reason: 'DISK_FULL', message });
   });
 
-  it('finds in its log the files that it wrote to the working directory of its image', async () => {
-    const argv = ['sh', '-c', 'mkdir runs; echo weights > runs/model.pt'];
-    const vm = under.boot({ image: await shell(), argv, workingDir: '/app' });
-    expect(await ended(vm)).toMatchObject({ exitCode: 0, savedNothing: true });
-    expect(logged('agent').join()).toContain('deleted with the VM: runs/model.pt (8 bytes)');
+  describe('in a folder of its image', () => {
+    const boot = async (script: string, attempt = 1) =>
+      under.boot({
+        image: await shell(),
+        argv: ['sh', '-ec', script],
+        workingDir: '/app',
+        change: ({ intervals }) => ({ attempt, intervals: { ...intervals, syncSeconds: 0.3 } }),
+      });
+    const TRAINS = 'mkdir -p runs; cat runs/model 2>/dev/null || true; echo weights > runs/model';
+
+    it('has what it writes there in the job directory, while it runs and at its end', async () => {
+      const vm = await boot(`${TRAINS}; while [ ! -e "$DROPFORGE_OUTPUT_DIR/go" ]; do sleep 0.1; done; echo x > last`);
+      await until(() => saved('dropforge-workdir/runs/model') === 'weights\n', vm);
+      await writeFile(join(machine().home, 'output', 'go'), '');
+      expect(await ended(vm)).toMatchObject({ exitCode: 0 });
+      expect(saved('dropforge-workdir/last')).toBe('x\n');
+      expect(await under.list()).toEqual([]);
+    });
+
+    it('finds it there in the next attempt, and may change it', async () => {
+      expect(await ended(await boot(TRAINS))).toMatchObject({ exitCode: 0 });
+      // Another VM has none of its files.
+      await rm(machine().home, { recursive: true });
+      await mkdir(machine().home);
+      expect(await ended(await boot('cat runs/model; echo again >> runs/model', 2))).toMatchObject({ exitCode: 0 });
+      expect(logged('stdout')).toContain('weights');
+      expect(saved('dropforge-workdir/runs/model')).toBe('weights\nagain\n');
+    });
+
+    it('finds it there after a reboot, although it was not saved yet', async () => {
+      const script = `[ -e begun ] || { echo begun > begun; touch "$DROPFORGE_OUTPUT_DIR/begun"; sleep 600; }; cat begun`;
+      const vm = under.boot({ image: await shell(), argv: ['sh', '-ec', script], workingDir: '/app' });
+      await until(() => existsSync(join(machine().home, 'output', 'begun')), vm);
+      machine().cutPower();
+      await new Promise((resolve) => vm.once('exit', resolve));
+      expect(await ended(under.reboot())).toMatchObject({ exitCode: 0 });
+      expect(logged('stdout')).toContain('begun');
+    });
+
+    it('saves nothing that a link in the place of the folder leads to', async () => {
+      const script = 'echo own > own; cd /; mv app moved; ln -s /etc app; echo done';
+      expect(await ended(await boot(script))).toMatchObject({ exitCode: 0 });
+      expect([...cloud().objects.keys()].filter((name) => name.includes('dropforge-workdir'))).toEqual([]);
+    });
   });
 
   it('is started again after a reboot, with its files, and nothing of the first boot is left', async () => {

@@ -12,45 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.program import processes
 from vm_agent.program.exit_report import truncate_evidence
 from vm_agent.program.processes import kill_remaining
-from vm_agent.program.unsaved_files import describe_unsaved_below
 from vm_agent.program.gpu_meter import parse_gpus
 from vm_agent.program.usage import CpuTimes, cpu_fraction, measure_tree
-
-
-class UnsavedFilesTest(unittest.TestCase):
-    def test_names_the_largest_files_that_a_container_wrote(self) -> None:
-        with tempfile.TemporaryDirectory() as holder:
-            layer = Path(holder, 'layer')
-            (layer / 'app' / '__pycache__').mkdir(parents=True)
-            (layer / 'app' / 'train.py').write_text('print(1)')
-            started_at = (layer / 'app' / 'train.py').stat().st_ctime + 0.001
-            while not self._is_written_after(layer / 'app' / '__pycache__' / 'train.pyc', started_at):
-                pass
-            self.assertIsNone(describe_unsaved_below(layer, '/app', started_at))
-            (layer / 'app' / 'runs').mkdir()
-            for size in range(5):
-                (layer / 'app' / 'runs' / f'{size}.pt').write_text('x' * size)
-            self.assertIn(
-                'runs/4.pt (4 bytes), runs/3.pt (3 bytes), runs/2.pt (2 bytes) and 1 more.',
-                str(describe_unsaved_below(layer, '/app', started_at)),
-            )
-
-    def test_names_files_of_a_container_and_follows_no_link_out_of_its_layer(self) -> None:
-        with tempfile.TemporaryDirectory() as holder:
-            layer = Path(holder, 'layer')
-            (layer / 'app' / 'runs').mkdir(parents=True)
-            (layer / 'app' / 'runs' / 'a.pt').write_text('xxx')
-            (layer / 'out').symlink_to('/etc')
-            for folder in ('/app', 'app', '/app/./runs/..', '/none/../app', '/', ''):
-                with self.subTest(folder):
-                    self.assertIn('runs/a.pt (3 bytes)', str(describe_unsaved_below(layer, folder, 0)))
-            for folder in ('/out', '/out/ssl', '/none', '/../..//../etc'):
-                with self.subTest(folder):
-                    self.assertIsNone(describe_unsaved_below(layer, folder, 0))
-
-    def _is_written_after(self, path: Path, started_at: float) -> bool:
-        path.write_text('compiled')
-        return path.stat().st_ctime >= started_at
 
 
 class UsageTest(unittest.TestCase):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Callable, List, Mapping, Optional
 
 from vm_agent.container.engine import COMMAND, Engine
@@ -35,6 +35,14 @@ ENDING_SIGNALS = {int(member) for member in signal.Signals if member.name not in
 NEVER = '0001-01-01'
 
 
+@dataclass(frozen=True)
+class Hooks:
+    before_start: Callable[[], None] = lambda: None
+    """Called when the container has been created."""
+    before_removal: Callable[[], None] = lambda: None
+    """Called when the container has ended, while its files are still there."""
+
+
 class ContainerProcess:
     """
     See ChildProcess, whose interface this is. Started when the constructor returns, which raises ReplicaEnded with
@@ -50,17 +58,16 @@ class ContainerProcess:
         on_output: Forward,
         on_exit: Callable[[], None],
         check: Callable[[], None],
-        before_removal: Callable[[], None] = lambda: None,
+        hooks: Hooks = Hooks(),
         stopped_creation_seconds_max: float = STOPPED_CREATION_SECONDS_MAX,
     ) -> None:
         """
         `check` raises ReplicaEnded if a stop was requested: until the container has started, nothing else ends it, and
-        it counts more than any failure, which it may have caused. `before_removal` is called
-        when the container has ended, while its files are still there. `stopped_creation_seconds_max` is how long a stop
+        it counts more than any failure, which it may have caused. `stopped_creation_seconds_max` is how long a stop
         waits for the engine to create the container, which is then removed.
         """
         self._engine, self._invocation, self._check = engine, invocation, check
-        self._before_removal = before_removal
+        self._hooks = hooks
         self._kills_before = count_machine_memory_kills()
         self._exited = threading.Event()
         self._return_code = 0
@@ -77,6 +84,7 @@ class ContainerProcess:
             check()
             if not created.is_success:
                 raise ReplicaEnded(describe_failure(invocation, [mask(line) for line in created.stderr.splitlines()]))
+            hooks.before_start()
         except ReplicaEnded:
             engine.remove_containers(invocation.vm)
             raise
@@ -114,7 +122,7 @@ class ContainerProcess:
 
     def clean_up(self) -> int:
         """Removes the container and all of its processes, and reads the rest of the output."""
-        self._before_removal()
+        self._hooks.before_removal()
         self._engine.remove_containers(self._invocation.vm)
         count = kill_remaining(self._client.pid, f'{VM_MARKER}={self._invocation.vm}'.encode())
         self._output.finish(PIPE_SECONDS_MAX)

@@ -12,11 +12,12 @@ from typing import Callable, Mapping, Optional, Sequence
 
 from vm_agent.container.engine import Engine, find_engine
 from vm_agent.container.gpus import device_arguments
+from vm_agent.container.image_folder import ImageFolder
 from vm_agent.container.invocation import Invocation, Mount
 from vm_agent.container.layout import Layout, reject_links
 from vm_agent.container.not_started import find_init_failure
 from vm_agent.container.packages import module_of, unpack_packages
-from vm_agent.container.process import ContainerProcess
+from vm_agent.container.process import ContainerProcess, Hooks
 from vm_agent.container.pull import PullContext, pull_image
 from vm_agent.container.pull_space import DiskAllowance
 from vm_agent.container.spec import ContainerSpec
@@ -29,15 +30,17 @@ from vm_agent.control.supervisor import POLL_SECONDS
 from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.memory_limit import machine_memory_bytes, memory_limit_bytes
-from vm_agent.program.unsaved_files import describe_unsaved_below
 from vm_agent.setup.environment import VM_MARKER, program_arguments, program_environment
 from vm_agent.setup.installers import ToolResult
 from vm_agent.setup.work_directory import find_workdir
 from vm_agent.shell.enter import write_container_entry
+from vm_agent.storage.output_rule import OutputRule
+from vm_agent.storage.work_folder import WorkFolder
 
 # At a boot, the engine's daemon may still be starting.
 ENGINE_SECONDS_MAX = 60.0
 ENGINE_FILE = 'container-engine'
+IMAGE_FOLDER = 'image-folder'
 
 
 class ContainerLauncher:
@@ -51,6 +54,7 @@ class ContainerLauncher:
         # The embedded cloud removes the containers of a VM that it kills.
         (replica.home / ENGINE_FILE).touch()
         # Of an earlier boot, or of an agent that was killed.
+        self._take_files(replica, self._image_folder(replica, engine))
         engine.remove_containers(replica.vm)
         _pull(replica, engine, self._spec)
         if state.import_roots is not None:
@@ -67,32 +71,69 @@ class ContainerLauncher:
         replica.write_state(state)
         return state
 
-    def working_directory(self, replica: Replica, state: State) -> Optional[Path]:
-        """Returns the folder of the package; None if the program runs in a folder of its image."""
-        workdir = replica.config.options.workdir
-        if state.working_directory is None or workdir.startswith('/'):
-            return None
-        folder = Path(state.working_directory)
-        reject_links(replica.home, folder)
-        return find_workdir(folder, workdir) if workdir else folder
+    def working_directory(self, replica: Replica, state: State) -> Path:
+        """Returns the folder of the package, or that with the files of an earlier attempt for the image's folder."""
+        options = replica.config.options
+        if state.working_directory is None or options.workdir.startswith('/'):
+            folder = replica.home / IMAGE_FOLDER
+            folder.mkdir(exist_ok=True)
+            return folder
+        package = Path(state.working_directory)
+        reject_links(replica.home, package)
+        return find_workdir(package, options.workdir) if options.workdir else package
+
+    def _image_folder(self, replica: Replica, engine: Engine) -> ImageFolder:
+        path = posixpath.join('/', self._spec.working_directory, replica.config.options.workdir)
+        return ImageFolder(engine, _name_of(replica), posixpath.normpath(path), replica.home / IMAGE_FOLDER)
+
+    def _take_files(self, replica: Replica, image: ImageFolder) -> None:
+        """Keeps what a container that has ended has written to its folder of the image."""
+        layer, options = image.find_layer(), replica.config.options
+        if layer is None or not layer.is_dir() or not options.workdir_outputs:
+            return
+        tree = replica.sync.tree
+        if tree.work is None:
+            # The VM has booted again.
+            image.take(layer, WorkFolder(layer, {}, OutputRule(options.outputs), lambda left_out: None).scan()[0])
+            return
+        with replica.sync.ended():
+            image.take(layer, tree.work.scan()[0])
+            tree.work = tree.work.at(image.folder)
+
+    def _open_layer(self, replica: Replica, image: ImageFolder) -> None:
+        """From now on, what the container writes to its folder of the image is saved from its layer."""
+        work = replica.sync.tree.work
+        if work is None:
+            return
+        image.fill()
+        layer = image.find_layer()
+        if layer is None:
+            replica.sync.tree.work = None
+            replica.log(
+                'What the program writes to its folder of the image is not saved, since the engine keeps it where it cannot '
+                'be read, or since it is the root. Write results to the directory in DROPFORGE_OUTPUT_DIR.',
+                'WARNING',
+            )
+        else:
+            replica.sync.tree.work = work.at(layer, is_layer=True)
 
     def run(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> ExitReport:
         engine = self._engine
         assert engine is not None
+        image, folder = self._image_folder(replica, engine), self.working_directory(replica, state)
         layout = Layout(
             home=replica.home,
             job_dir=replica.config.spec.job_dir,
             import_roots=state.import_roots or (),
-            package=self.working_directory(replica, state),
-            image_folder=posixpath.normpath(
-                posixpath.join('/', self._spec.working_directory, replica.config.options.workdir)
-            ),
+            package=None if folder == image.folder else folder,
+            image_folder=image.path,
         )
         layout.prepare()
         invocation = self._invoke(replica, engine, layout, self._variables(replica, engine, layout, secrets))
-        started_at = state.program_started_at or time.time()
-        name_unsaved = partial(_name_unsaved, replica, engine, invocation.name, layout, started_at)
-        start = partial(_start, replica, engine, invocation, name_unsaved)
+        hooks = Hooks()
+        if layout.package is None:
+            hooks = Hooks(partial(self._open_layer, replica, image), partial(self._take_files, replica, image))
+        start = partial(_start, replica, engine, invocation, hooks)
         write_container_entry(replica.home, engine, invocation)
         replica.set_phase('RUNNING')
         end = replica.supervisor.run_program(start, state.ran_seconds)
@@ -124,7 +165,7 @@ class ContainerLauncher:
         config, spec = replica.config, replica.config.container or self._spec
         files = named_files(forwarded_variables(os.environ))
         return Invocation(
-            name=f'dropforge-{hashlib.sha256(replica.vm.encode()).hexdigest()[:16]}',
+            name=_name_of(replica),
             vm=replica.vm,
             image=spec.image,
             argv=program_arguments(replace(config.spec, args=spec.argv)),
@@ -144,7 +185,7 @@ def _start(
     replica: Replica,
     engine: Engine,
     invocation: Invocation,
-    before_removal: Callable[[], None],
+    hooks: Hooks,
     on_output: Callable[[str, bytes], None],
     on_exit: Callable[[], None],
 ) -> ContainerProcess:
@@ -155,18 +196,15 @@ def _start(
         on_output=on_output,
         on_exit=on_exit,
         check=replica.supervisor.check,
-        before_removal=before_removal,
+        hooks=hooks,
     )
     replica.disk.add(engine.measure_layer(invocation.name))
     return process
 
 
-def _name_unsaved(replica: Replica, engine: Engine, container: str, layout: Layout, started_at: float) -> None:
-    """Logs the largest files that the program wrote to its folder of the image: they are deleted."""
-    layer = engine.find_layer(container) if layout.package is None else None
-    unsaved = None if layer is None else describe_unsaved_below(layer, layout.image_folder, started_at)
-    if unsaved is not None:
-        replica.log(unsaved, 'WARNING')
+def _name_of(replica: Replica) -> str:
+    """Returns the name of the VM's container."""
+    return f'dropforge-{hashlib.sha256(replica.vm.encode()).hexdigest()[:16]}'
 
 
 def _await_engine(replica: Replica) -> Engine:

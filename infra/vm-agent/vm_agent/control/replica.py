@@ -75,7 +75,8 @@ def save_output(replica: Replica, state: State, report: ExitReport, seconds_max:
     if replica.sync.tree.work is None:
         # The VM has booted again since the program ended.
         try:
-            replica.sync.tree.work = _open_work_folder(replica, _find_launcher(replica).working_directory(replica, state))
+            folder = _find_launcher(replica).working_directory(replica, state)
+            replica.sync.tree.work = _open_work_folder(replica, folder)
         except ReplicaEnded as end:
             replica.log(f'The working directory is not saved: {end.report.message}', 'WARNING')
     replica.set_phase('UPLOADING')

@@ -2,9 +2,10 @@
 
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Dict, FrozenSet, Mapping, Optional, Set, Tuple
+from typing import Callable, Dict, FrozenSet, Iterator, Mapping, Optional, Set, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError, backoff_delays
 from vm_agent.storage.body import FileChanged
@@ -85,6 +86,14 @@ class OutputSync:
         """Syncs at every interval until `finish`, or until a later attempt has claimed the directory."""
         self._staging.clear()
         threading.Thread(target=self._run, args=(interval_seconds, on_fenced), name='output-sync', daemon=True).start()
+
+    @contextmanager
+    def ended(self) -> Iterator[None]:
+        """No round runs within the block, nor later: the program has ended, and `finish` follows."""
+        self._is_finishing.set()
+        self._is_due.set()
+        with self._round:
+            yield
 
     def request_sync(self) -> None:
         """Starts the next round at once."""

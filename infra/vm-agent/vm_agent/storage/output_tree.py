@@ -23,6 +23,10 @@ class OutputTree:
             return self.work.path / name[len(WORK_PREFIX) :]
         return self.output / name
 
+    def allows_links(self, name: str) -> bool:
+        """Whether a hard link to the file may be made: its file system is mounted nowhere else."""
+        return self.work is None or not self.work.is_layer or not name.startswith(WORK_PREFIX)
+
     def has_place(self, name: str) -> bool:
         """Whether the file can be restored: not one of a working directory that is not saved."""
         return self.work is not None or not name.startswith(WORK_PREFIX)

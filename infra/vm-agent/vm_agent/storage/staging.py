@@ -1,5 +1,6 @@
 """Stable copies of the program's files, which cannot change during an upload."""
 
+import errno
 import fcntl
 import os
 import shutil
@@ -177,6 +178,9 @@ class Staging:
             _check_version(os.fstat(descriptor), wanted)
             self._check_place(descriptor, wanted.name, source)
             is_link = self._must_link(wanted) and not self._clone(descriptor, target, wanted)
+            must_copy = not is_link and not self._tree.allows_links(wanted.name)
+            if must_copy and wanted.stamp.size_bytes > self._free_bytes():
+                raise OSError(errno.ENOSPC, 'The disk has no space for a copy of it')
             if is_link:
                 _check_writer(descriptor, wanted)
                 os.link(os.path.realpath(source), target)
@@ -204,7 +208,8 @@ class Staging:
     def _must_link(self, wanted: Wanted) -> bool:
         size_bytes = wanted.stamp.size_bytes
         is_small = size_bytes <= COPY_BYTES_MAX
-        return not wanted.is_log and (size_bytes > self._free_bytes() or not (is_small or wanted.must_copy))
+        is_linked = size_bytes > self._free_bytes() or not (is_small or wanted.must_copy)
+        return is_linked and not wanted.is_log and self._tree.allows_links(wanted.name)
 
     def _clone(self, descriptor: int, target: Path, wanted: Wanted) -> bool:
         """Shares the file's blocks, at no cost; returns False if the file system cannot."""

@@ -42,8 +42,12 @@ class WorkFolder:
         rule: OutputRule,
         on_left_out: Callable[[LeftOut], None],
         files_max: int = FILES_MAX,
+        is_layer: bool = False,
     ) -> None:
-        """`on_left_out` is called for each folder that is left out."""
+        """
+        `on_left_out` is called for each folder that is left out. `is_layer`: it is a part of a container's file system,
+        in which no hard links may be made.
+        """
         self.path = path
         self.real_path = os.path.realpath(path)
         """A program in a container may put a link in its place later, which would lead anywhere."""
@@ -51,7 +55,14 @@ class WorkFolder:
         self._rule = rule
         self._on_left_out = on_left_out
         self._files_max = files_max
+        self.is_layer = is_layer
         self._left_out: Set[str] = set()
+
+    def at(self, path: Path, is_layer: bool = False) -> 'WorkFolder':
+        """Returns the same with the files in another place."""
+        moved = WorkFolder(path, self._baseline, self._rule, self._on_left_out, self._files_max, is_layer)
+        moved._left_out = self._left_out
+        return moved
 
     def had(self, name: str) -> bool:
         """Whether there was a file of this name before the program's first start."""

@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { createMachine } from '../support/agent/vm-agent-local-machine.ts';
@@ -126,26 +128,36 @@ describe('a VM that reboots with the same disk', () => {
   });
 });
 
-describe('a VM that reboots after the end of its program', () => {
-  it('saves what the program wrote to its working directory, and to its output directory', async () => {
-    const task = `
-import os
-open('weights', 'w').write('trained')
-open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/model', 'w').write('exported')
+/** The power fails after the program has ended, while its last files are being uploaded. */
+it('a VM that reboots before the output is saved saves the working directory, too', async () => {
+  const task = `
+import os, time
+open('checkpoint', 'w').write('1')
+while not os.path.exists(os.environ['DROPFORGE_OUTPUT_DIR'] + '/go'):
+    time.sleep(0.02)
+open('model', 'w').write('trained')
 `;
-    configure(cloud(), [await makeSdist(task)]);
-    let isDown = true;
-    cloud().intercept = ({ url }) =>
-      isDown && /name=[^&]*(weights|model)/.test(url) ? new Response('down', { status: 503 }) : undefined;
-    const first = machine().boot();
-    await until(() => cloud().heartbeats.some(({ phase }) => phase === 'UPLOADING'), first);
-    machine().cutPower();
-    await once(first, 'exit');
-    expect([saved('dropforge-workdir/weights'), saved('model')]).toEqual([undefined, undefined]);
-    isDown = false;
-    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
-    expect([saved('dropforge-workdir/weights'), saved('model')]).toEqual(['trained', 'exported']);
-  });
+  configure(cloud(), [await makeSdist(task)]);
+  const inWork = (name: string) => saved(`dropforge-workdir/${name}`);
+  let refusals = 0;
+  cloud().intercept = ({ method, url }) => {
+    const isRefused = method === 'POST' && url.includes('model');
+    refusals += isRefused ? 1 : 0;
+    return isRefused ? new Response('busy', { status: 503 }) : undefined;
+  };
+  const first = machine().boot();
+  await until(() => (saved('dropforge-manifest.json') ?? '').includes('checkpoint'), first);
+  writeFileSync(join(machine().home, 'output', 'go'), '');
+  await until(() => refusals > 1 && cloud().heartbeats.some(({ phase }) => phase === 'UPLOADING'), first);
+  machine().cutPower();
+  await once(first, 'exit');
+  cloud().intercept = () => undefined;
+
+  expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+
+  expect(inWork('model')).toBe('trained');
+  const manifest = JSON.parse(saved('dropforge-manifest.json') ?? '');
+  expect(Object.keys(manifest.files)).toEqual(['dropforge-workdir/checkpoint', 'dropforge-workdir/model', 'go']);
 });
 
 describe('an attempt', () => {

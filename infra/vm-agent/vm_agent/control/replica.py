@@ -19,6 +19,7 @@ from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
 from vm_agent.program.usage import measure_tree
 from vm_agent.storage.client import StorageRejected
+from vm_agent.storage.foreign_files import has_link
 from vm_agent.storage.job_directory import Fenced
 from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.output_rule import OutputRule
@@ -72,26 +73,33 @@ def save_output(replica: Replica, state: State, report: ExitReport, seconds_max:
     """Uploads the rest of the output. Returns the report, in which a success becomes a failure if this failed."""
     if not replica.config.spec.saves_output:
         return report
-    if replica.sync.tree.work is None:
-        # The VM has booted again since the program ended.
-        try:
-            folder = _find_launcher(replica).working_directory(replica, state)
-            replica.sync.tree.work = _open_work_folder(replica, folder)
-        except ReplicaEnded as end:
-            replica.log(f'The working directory is not saved: {end.report.message}', 'WARNING')
     replica.set_phase('UPLOADING')
     try:
         policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)
         was_killed = report.signal is not None
+        _reopen_output(replica, state, policy)
         problems = replica.sync.finish(policy, was_killed, has_succeeded=report.is_success)
     except Fenced as fenced:
         return ExitReport('STOPPED', str(fenced), report.exit_code, report.signal)
+    except (TransientError, StorageRejected) as error:
+        problems = (str(error),)
     if not problems:
         return replace(report, saved_nothing=report.is_success and not _has_files(replica))
     message = f'{report.message} The output could not be saved: {problems[0]}'
     if report.is_success:
         return replace(report, reason='JOB_DIR_UNWRITABLE', message=message, evidence=problems)
     return replace(report, message=message)
+
+
+def _reopen_output(replica: Replica, state: State, policy: RetryPolicy) -> None:
+    """Finds what is to be saved in a boot that has not set up the program: it had ended before, or could not start."""
+    sync, folder = replica.sync, None if state.saved_folder is None else Path(state.saved_folder)
+    if sync.knows_manifest:
+        return
+    # A program in a container may have left a link in its place: then what was saved stays.
+    if folder is not None and not has_link(replica.home, folder):
+        sync.tree.work = _open_work_folder(replica, folder)
+    sync.record_committed(replica.directory.read_manifest(policy).files)
 
 
 def _has_files(replica: Replica) -> bool:
@@ -113,7 +121,10 @@ def _set_up(replica: Replica, launcher: Launcher, state: State) -> Tuple[State, 
         _check_gpus(replica)
         secrets = _read_secrets(replica)
         state = launcher.install(replica, state, secrets)
-        replica.sync.tree.work = _open_work_folder(replica, launcher.working_directory(replica, state))
+        folder = launcher.working_directory(replica, state)
+        replica.sync.tree.work = _open_work_folder(replica, folder)
+        state = replace(state, saved_folder=None if folder is None else str(folder))
+        replica.write_state(state)
         return _restore(replica, state, claimed), secrets
     except TransientError as error:
         # Raised when a stop cancels retries, too: then the reason to stop counts.

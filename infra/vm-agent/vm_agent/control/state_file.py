@@ -25,6 +25,8 @@ class State:
     """The path of the program in the working directory; None for a module."""
     working_directory: Optional[str] = None
     """The directory of an unpacked package; None if the program runs in an empty directory."""
+    saved_folder: Optional[str] = None
+    """Where the program runs, if its files there are saved; None until it is known."""
     is_restored: bool = False
     has_restored: bool = False
     """Whether an earlier attempt had saved files."""

@@ -54,6 +54,8 @@ class OutputSync:
         self._snapshots = Snapshots(tree, directory.prefix, staging, self._warn_once)
         self._saved = Saved()
         self._held: Dict[str, ObjectInfo] = {}
+        self.knows_manifest = False
+        """Whether a commit leaves in the manifest what stays in its last version."""
         self._warnings: Set[str] = set()
         self._round = threading.Lock()
         self._is_finishing = threading.Event()
@@ -64,6 +66,7 @@ class OutputSync:
         Records files that have just been downloaded, and therefore need no upload, and those that stay in the manifest
         although this attempt does not have them.
         """
+        self.knows_manifest = True
         self._held.update(held)
         for name, info in restored.items():
             path = self.tree.path(name)
@@ -76,6 +79,7 @@ class OutputSync:
         Records, after a reboot, the files of the last manifest: each stays in the manifest until what the disk holds of
         it is uploaded.
         """
+        self.knows_manifest = True
         self._saved.committed = dict(files)
 
     def report_unsaved(self, report: Callable[[str], None]) -> None:

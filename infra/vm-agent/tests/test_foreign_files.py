@@ -7,12 +7,16 @@ import tarfile
 import tempfile
 import unittest
 from pathlib import Path
-from typing import Callable, Optional
+from types import SimpleNamespace
+from typing import Any, Callable, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.container.layout import Layout, container_stack_dumps
 from vm_agent.container.packages import unpack_packages
+from vm_agent.container.spec import ContainerSpec
+from vm_agent.control.container_launcher import ContainerLauncher
+from vm_agent.control.state_file import State
 from vm_agent.health.stack_dump import dump_stacks
 from vm_agent.metrics.hypertune_file import HypertuneFile
 from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics
@@ -51,6 +55,22 @@ class ForeignFilesTest(unittest.TestCase):
         self.outside = Path(holder.name, 'private')
         self.outside.write_text('private\n')
         self.outside.chmod(0o600)
+
+    def test_a_link_in_the_place_of_the_folder_in_which_the_program_runs_ends_the_attempt_after_a_reboot(self) -> None:
+        package = self.home / 'sources' / '0'
+        (package / 'src' / 'trainer').mkdir(parents=True)
+        state = State('digits', 1, working_directory=str(package))
+        for workdir in ('src', 'src/trainer'):
+            replica: Any = SimpleNamespace(home=self.home, config=SimpleNamespace(options=SimpleNamespace(workdir=workdir)))
+            launcher = ContainerLauncher(ContainerSpec('image', 1, (), '', '', 'NONE'))
+            self.assertEqual(launcher.working_directory(replica, state), package / workdir)
+            (package / 'src').rename(package / 'moved')
+            (package / 'src').symlink_to(self.home / 'outside')
+            (self.home / 'outside' / 'trainer').mkdir(exist_ok=True)
+            with self.assertRaises(ReplicaEnded):
+                launcher.working_directory(replica, state)
+            (package / 'src').unlink()
+            (package / 'moved').rename(package / 'src')
 
     def within(self, seconds: int, action: Callable[[], object]) -> None:
         def fail(*_: object) -> None:

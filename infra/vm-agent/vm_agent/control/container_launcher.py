@@ -79,7 +79,7 @@ class ContainerLauncher:
             folder.mkdir(exist_ok=True)
             return folder
         package = Path(state.working_directory)
-        reject_links(replica.home, package)
+        reject_links(replica.home, package / options.workdir)
         return find_workdir(package, options.workdir) if options.workdir else package
 
     def _image_folder(self, replica: Replica, engine: Engine) -> ImageFolder:

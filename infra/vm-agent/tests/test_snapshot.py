@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import time
 import unittest
 from pathlib import Path
 from typing import Dict, List, Mapping, Optional
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -162,6 +164,18 @@ class SnapshotTest(SnapshotTestCase):
         self.assertEqual([*snapshots[0].staged], ['model'])
         self.assertEqual(snapshots[0].held, {'database'})
         self.assertEqual(self.unsaved, ['database'])
+
+    def test_keeps_the_last_version_of_a_file_for_whose_copy_the_disk_has_no_space(self) -> None:
+        self.write('model', b'1')
+        self.save(self.take())
+        self.keep_open(self.write('model', b'2', age_seconds=-AGE_SECONDS), 'r+b')
+        warnings: List[str] = []
+        self.snapshots = Snapshots(self.tree, 'p/', self.staging, warnings.append)
+        full = OSError(errno.ENOSPC, 'No space left on device')
+        with mock.patch.object(self.staging, 'stage_held', side_effect=full):
+            snapshots = [snapshot for snapshot in (self.take() for _ in range(6)) if snapshot is not None]
+        self.assertEqual([snapshot.held for snapshot in snapshots], [{'model'}] * len(snapshots))
+        self.assertIn('No space left', warnings[0])
 
     def test_saves_a_large_file_that_is_rewritten_in_place_without_a_pause(self) -> None:
         path = self.write('model', b'')

@@ -179,8 +179,11 @@ class Capture:
             return None
         except UnstableFile as unstable:
             return unstable.reason
-        except OSError:
+        except FileNotFoundError:
             self.deleted.add(name)
+            return None
+        except OSError as error:
+            self.unreadable[name] = str(error)
             return None
         finally:
             self._lease_seconds = max(0.0, self._lease_seconds - (time.monotonic() - started_at))

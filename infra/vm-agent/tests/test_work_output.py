@@ -1,4 +1,5 @@
 import os
+import shutil
 import sys
 import tempfile
 import unittest
@@ -215,6 +216,23 @@ class RestoreTest(WorkOutputTestCase):
         vm.sync.finish(POLICY)
         other = self.boot(Author('second', 1))
         self.assertEqual(other.restore(), [f'{WORK_PREFIX}out/ckpt.pt'])
+        self.assertEqual((other.work / 'trainer' / 'config.yaml').read_text(), 'lr: 1')
+
+    def test_a_file_in_the_place_of_a_folder_of_the_package_and_the_other_way_around_are_restored(self) -> None:
+        vm = self.boot()
+        (vm.work / 'train.py').unlink()
+        vm.write('train.py/ckpt', '1')
+        shutil.rmtree(vm.work / 'trainer')
+        vm.write('trainer', '2')
+        (vm.work / 'neighbor.yaml').unlink()
+        vm.write('neighbor.yaml/ckpt', '3')
+        self.assertEqual(vm.sync.finish(POLICY), ())
+        after = self.boot(Author('nanogpt', 2))
+        self.assertEqual(len(after.restore()), 3)
+        found = [(after.work / name).read_text() for name in ('train.py/ckpt', 'trainer', 'neighbor.yaml/ckpt')]
+        self.assertEqual(found, ['1', '2', '3'])
+        other = self.boot(Author('second', 1))
+        self.assertEqual(other.restore(), [])
         self.assertEqual((other.work / 'trainer' / 'config.yaml').read_text(), 'lr: 1')
 
     def test_a_job_that_does_not_save_its_working_directory_keeps_what_is_saved_of_it(self) -> None:

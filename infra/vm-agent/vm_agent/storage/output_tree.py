@@ -27,12 +27,16 @@ class OutputTree:
         """Whether a hard link to the file may be made: its file system is mounted nowhere else."""
         return self.work is None or not self.work.is_layer or not name.startswith(WORK_PREFIX)
 
+    def root(self, name: str) -> Path:
+        """Returns the folder that has the file."""
+        return self.work.path if self.work is not None and name.startswith(WORK_PREFIX) else self.output
+
     def has_place(self, name: str) -> bool:
         """Whether the file can be restored: not one of a working directory that is not saved."""
         return self.work is not None or not name.startswith(WORK_PREFIX)
 
     def is_of_package(self, name: str) -> bool:
-        """Whether the working directory had a file of this name before the program's first start."""
+        """Whether the working directory had something in this place before the program's first start."""
         return self.work is not None and name.startswith(WORK_PREFIX) and self.work.had(name[len(WORK_PREFIX) :])
 
     def find_held(self, committed: Mapping[str, ObjectInfo]) -> Dict[str, ObjectInfo]:

@@ -1,6 +1,7 @@
 """Restores the files that the last manifest of the job directory names: all of them, or the attempt ends."""
 
 import os
+import shutil
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,6 +65,7 @@ class Restore:
         selected = {name: info for name, info in committed.items() if self._has_place(name, info)}
         total_bytes = sum(info.size_bytes for info in selected.values())
         self._check_space(selected, total_bytes)
+        self._clear_places(selected)
         restored = self._download_all(selected)
         self._set_modification_times(restored)
         if restored:
@@ -74,6 +76,16 @@ class Restore:
         """What another job's program made of a file of its package does not replace that of this job's package."""
         is_own = info.author is None or info.author.job_id == self.directory.author.job_id
         return self.tree.has_place(name) and (is_own or not self.tree.is_of_package(name))
+
+    def _clear_places(self, selected: Dict[str, ObjectInfo]) -> None:
+        """The program may have put a folder in the place of a file of its package, or a file in that of a folder."""
+        for name in selected:
+            path, root = self.tree.path(name), self.tree.root(name)
+            for parent in reversed([*path.parents][: len(path.relative_to(root).parts) - 1]):
+                if parent.is_symlink() or parent.is_file():
+                    parent.unlink()
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
 
     def _check_space(self, selected: Dict[str, ObjectInfo], total_bytes: int) -> None:
         replaced_bytes = sum(_size_of(self.tree.path(name)) for name in selected)

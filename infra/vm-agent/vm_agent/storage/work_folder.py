@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from vm_agent.storage.output_files import Stamp, is_inside, stamp_of_entry, to_stamp, walk
@@ -52,6 +52,7 @@ class WorkFolder:
         self.real_path = os.path.realpath(path)
         """A program in a container may put a link in its place later, which would lead anywhere."""
         self._baseline = baseline
+        self._folders = {str(parent) for name in baseline for parent in PurePosixPath(name).parents}
         self._rule = rule
         self._on_left_out = on_left_out
         self._files_max = files_max
@@ -65,8 +66,10 @@ class WorkFolder:
         return moved
 
     def had(self, name: str) -> bool:
-        """Whether there was a file of this name before the program's first start."""
-        return name in self._baseline
+        """Whether there was a file or a folder of this name, or a file in the place of a parent, before its first start."""
+        parts = name.split('/')
+        parents = ('/'.join(parts[:count]) for count in range(1, len(parts) + 1))
+        return name in self._folders or any(parent in self._baseline for parent in parents)
 
     def is_left_out(self, name: str) -> bool:
         """Whether a file stays in its last saved version, since its folder is over the limit."""

@@ -218,6 +218,16 @@ class RestoreTest(WorkOutputTestCase):
         self.assertEqual(other.restore(), [f'{WORK_PREFIX}out/ckpt.pt'])
         self.assertEqual((other.work / 'trainer' / 'config.yaml').read_text(), 'lr: 1')
 
+    def test_nor_are_they_by_a_version_over_which_another_was_uploaded_and_not_committed(self) -> None:
+        self.cloud.is_versioned = True
+        vm = self.boot()
+        vm.write('trainer/config.yaml', 'lr: 2')
+        vm.sync.finish(POLICY)
+        vm.write('trainer/config.yaml', 'lr: 3')
+        vm.directory.upload(f'{WORK_PREFIX}trainer/config.yaml', vm.work / 'trainer' / 'config.yaml', POLICY)
+        self.assertEqual(self.boot(Author('second', 1)).restore(), [])
+        self.assertEqual(self.boot(Author('nanogpt', 2)).restore(), [f'{WORK_PREFIX}trainer/config.yaml'])
+
     def test_a_file_in_the_place_of_a_folder_of_the_package_and_the_other_way_around_are_restored(self) -> None:
         vm = self.boot()
         (vm.work / 'train.py').unlink()

@@ -34,9 +34,11 @@ def select_objects(live: Dict[str, ObjectInfo], manifest: Manifest) -> Dict[str,
     for name, info in manifest.files.items():
         current = live.get(name)
         is_same = current is not None and current.generation == info.generation
-        # The live object's resource has more checksums than the manifest.
+        # The live object's resource has more checksums than the manifest, which does not say who wrote a file: usually
+        # the writer of the version that has replaced it.
         found = current if current is not None and is_same else info
-        selected[name] = replace(found, modified_ns=info.modified_ns)
+        author = None if current is None else current.author
+        selected[name] = replace(found, modified_ns=info.modified_ns, author=author)
     return {name: info for name, info in selected.items() if is_restorable(name)}
 
 

@@ -9,6 +9,8 @@ from typing import List, Optional, Tuple
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
 from fake_storage import BUCKET, FakeStorage, StoredObject
+from vm_agent.control.output_findings import OutputFindings
+from vm_agent.health.finding import Finding
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.client import Author
 from vm_agent.storage.job_directory import JobDirectory
@@ -55,7 +57,7 @@ class Vm:
 
     def open(self, rule: OutputRule) -> WorkFolder:
         baseline = read_baseline(self.work, self.baseline_file)
-        return WorkFolder(self.work, baseline, rule, self.left_out.append, FILES_MAX)
+        return WorkFolder(self.work, baseline, rule, self.left_out.extend, FILES_MAX)
 
     def write(self, name: str, text: str = 'x') -> None:
         path = self.work / name
@@ -146,7 +148,7 @@ class LimitTest(WorkOutputTestCase):
         def left_out(**sizes: int) -> Optional[str]:
             stamps = {name.replace('_', '/'): Stamp(1, size, 1) for name, size in sizes.items()}
             found = find_too_large(stamps)
-            return None if found is None else found.folder
+            return found[0].folder if found else None
 
         self.assertIsNone(left_out(data_a=BYTES_MAX - 1, model=1))
         self.assertEqual(left_out(data_a=BYTES_MAX, model=1), 'data')
@@ -168,6 +170,18 @@ class LimitTest(WorkOutputTestCase):
         vm.write('out/second.pt')
         self.assertEqual(vm.find(), ['out/ckpt.pt', 'out/second.pt'])
         self.assertEqual(len(vm.left_out), 1)
+
+    def test_leaves_out_many_folders_at_once_and_names_the_first(self) -> None:
+        vm = self.boot()
+        recorded: List[Finding] = []
+        baseline, findings = read_baseline(vm.work, vm.baseline_file), OutputFindings(recorded.append)
+        vm.tree.work = WorkFolder(vm.work, baseline, OutputRule(), findings.add_left_out, FILES_MAX)
+        for number in range(2 * FILES_MAX):
+            vm.write(f'sample\n{number:03d}/image')
+            vm.write(f'sample\n{number:03d}/label')
+        self.assertLessEqual(len(vm.find()), FILES_MAX)
+        self.assertEqual(len(recorded), 1)
+        self.assertIn('sample?000, sample?001, sample?002 and 72 other folders', recorded[0].message)
 
     def test_patterns_have_no_limit_but_that_of_all_outputs(self) -> None:
         vm = self.boot(rule=OutputRule(('frames',)))

@@ -2,12 +2,13 @@
 
 import json
 import time
-from typing import Callable, List
+from typing import Callable, List, Sequence
 
 from vm_agent.health.finding import Finding, describe_bytes
 from vm_agent.storage.work_folder import BYTES_MAX, FILES_MAX, LeftOut
 
 UNSAVED_NAMES_MAX = 10
+LEFT_OUT_NAMES_MAX = 3
 
 
 class OutputFindings:
@@ -17,24 +18,25 @@ class OutputFindings:
         self._left_out: List[LeftOut] = []
         self._unsaved: List[str] = []
 
-    def add_left_out(self, left_out: LeftOut) -> None:
-        self._left_out.append(left_out)
-        names = [one.folder or '*' for one in self._left_out]
-        lines = [
-            f'{name}: {one.count} files, {describe_bytes(one.size_bytes)}' for name, one in zip(names, self._left_out)
-        ]
+    def add_left_out(self, left_out: Sequence[LeftOut]) -> None:
+        self._left_out += left_out
+        first = self._left_out[:LEFT_OUT_NAMES_MAX]
+        names = [_printable(one.folder) or '*' for one in first]
+        lines = [f'{name}: {one.count} files, {describe_bytes(one.size_bytes)}' for name, one in zip(names, first)]
+        others = len(self._left_out) - len(first)
+        more = f' and {others} other folders' if others else ''
         self._record(
             Finding(
                 code='OUTPUT_LEFT_OUT',
                 message=(
                     f'The program has written more than {describe_bytes(BYTES_MAX)} or {FILES_MAX} files to its '
-                    f'working directory: {", ".join(names)} will not be saved, and is deleted with the VM.'
+                    f'working directory: {", ".join(names)}{more} will not be saved, and is deleted with the VM.'
                 ),
                 remedy=(
                     f'If it is a result, name it in the job file, with all else that is to be saved: '
                     f'outputs: {json.dumps(names)}. Or write results to the directory in DROPFORGE_OUTPUT_DIR.'
                 ),
-                since=self._begin(len(names)),
+                since=self._begin(len(self._left_out)),
                 evidence=tuple(lines),
             )
         )
@@ -59,3 +61,8 @@ class OutputFindings:
     def _begin(self, count: int) -> float:
         """Another time makes it a new finding, which is logged."""
         return self._since + count / 1_000
+
+
+def _printable(name: str) -> str:
+    """A line break in a name would begin a line of the log."""
+    return ''.join(character if character.isprintable() else '?' for character in name)

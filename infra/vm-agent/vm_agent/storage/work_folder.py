@@ -40,13 +40,13 @@ class WorkFolder:
         path: Path,
         baseline: Baseline,
         rule: OutputRule,
-        on_left_out: Callable[[LeftOut], None],
+        on_left_out: Callable[[List[LeftOut]], None],
         files_max: int = FILES_MAX,
         is_layer: bool = False,
     ) -> None:
         """
-        `on_left_out` is called for each folder that is left out. `is_layer`: it is a part of a container's file system,
-        in which no hard links may be made.
+        `on_left_out` is called with the folders that are left out from now on. `is_layer`: it is a part of a container's
+        file system, in which no hard links may be made.
         """
         self.path = path
         self.real_path = os.path.realpath(path)
@@ -73,17 +73,16 @@ class WorkFolder:
 
     def is_left_out(self, name: str) -> bool:
         """Whether a file stays in its last saved version, since its folder is over the limit."""
-        parent = name.rpartition('/')[0]
-        return parent in self._left_out or any(parent.startswith(f'{folder}/') for folder in self._left_out if folder)
+        return not self._left_out.isdisjoint(_folders_of(name))
 
     def scan(self) -> Tuple[Dict[str, Stamp], Dict[str, int]]:
         """Returns the outputs by name, and the modification time in ns of the directories that were read."""
         while True:
             files, directories = self._walk()
-            left_out = None if self._rule.patterns else find_too_large(files, self._files_max)
-            if left_out is None:
+            left_out = [] if self._rule.patterns else find_too_large(files, self._files_max)
+            if not left_out:
                 return files, directories
-            self._left_out.add(left_out.folder)
+            self._left_out.update(one.folder for one in left_out)
             self._on_left_out(left_out)
 
     def _walk(self) -> Tuple[Dict[str, Stamp], Dict[str, int]]:
@@ -111,40 +110,50 @@ class WorkFolder:
         )
 
 
-def find_too_large(files: Mapping[str, Stamp], files_max: int = FILES_MAX) -> Optional[LeftOut]:
+def find_too_large(files: Mapping[str, Stamp], files_max: int = FILES_MAX) -> List[LeftOut]:
     """
-    Returns the folder to leave out, if the files are more than the limits allow: the one in the working directory with
-    the most bytes or files, or the one in it that has almost all of them.
+    Returns the folders to leave out, if the files are more than the limits allow: those in the working directory with
+    the most bytes or files, or those in them that have almost all of it.
     """
-    weights = _weights_over_limit(files, files_max)
-    if weights is None:
-        return None
+    weights, excess = _weights_over_limit(files, files_max)
     by_folder: 'Counter[str]' = Counter()
-    for name, weight in weights.items():
-        parts = name.split('/')[:-1]
-        for depth in range(1, len(parts) + 1):
-            by_folder['/'.join(parts[:depth])] += weight
-        by_folder[''] += 0 if parts else weight
-    chosen = max((folder for folder in by_folder if '/' not in folder), key=lambda folder: by_folder[folder])
-    while chosen:
-        nested = [folder for folder in by_folder if folder.rpartition('/')[0] == chosen]
-        largest = max(nested, key=lambda folder: by_folder[folder], default=None)
-        if largest is None or by_folder[largest] < NESTED_SHARE * by_folder[chosen]:
+    found: Dict[str, List[int]] = {}
+    for name in weights:
+        for folder in _folders_of(name):
+            by_folder[folder] += weights[name]
+            sizes = found.setdefault(folder, [0, 0])
+            sizes[0] += files[name].size_bytes
+            sizes[1] += 1
+    nested: Dict[str, str] = {}
+    for folder, weight in by_folder.items():
+        parent = folder.rpartition('/')[0]
+        if parent and weight > by_folder[nested.get(parent, '/')]:
+            nested[parent] = folder
+    left_out = []
+    outermost = [folder for folder in by_folder if '/' not in folder]
+    for folder in sorted(outermost, key=lambda folder: (-by_folder[folder], folder)):
+        if excess <= 0:
             break
-        chosen = largest
-    below = [
-        stamp.size_bytes
-        for name, stamp in files.items()
-        if (name.startswith(f'{chosen}/') if chosen else '/' not in name)
-    ]
-    return LeftOut(chosen, sum(below), len(below))
+        while folder in nested and by_folder[nested[folder]] >= NESTED_SHARE * by_folder[folder]:
+            folder = nested[folder]
+        excess -= by_folder[folder]
+        left_out.append(LeftOut(folder, *found[folder]))
+    return left_out
 
 
-def _weights_over_limit(files: Mapping[str, Stamp], files_max: int) -> Optional[Mapping[str, int]]:
+def _folders_of(name: str) -> List[str]:
+    """Returns the folders that a file is in; '' for one directly in the working directory."""
+    parts = name.split('/')[:-1]
+    return ['/'.join(parts[:depth]) for depth in range(1, len(parts) + 1)] or ['']
+
+
+def _weights_over_limit(files: Mapping[str, Stamp], files_max: int) -> Tuple[Mapping[str, int], int]:
+    """Returns what counts of each file, and by how much it is too much; nothing if it is not."""
     if len(files) > files_max:
-        return dict.fromkeys(files, 1)
+        return dict.fromkeys(files, 1), len(files) - files_max
     sizes = {name: stamp.size_bytes for name, stamp in files.items()}
-    return sizes if sum(sizes.values()) > BYTES_MAX else None
+    excess = sum(sizes.values()) - BYTES_MAX
+    return (sizes, excess) if excess > 0 else ({}, 0)
 
 
 def read_baseline(folder: Path, file: Path) -> Baseline:

@@ -2,6 +2,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from typing import List, Optional, Tuple
@@ -114,6 +115,15 @@ class FindTest(WorkOutputTestCase):
         vm.write('env/lib/module.py')
         vm.write('wandb/offline-run-1/files/config.yaml')
         self.assertEqual(vm.find(), ['wandb/offline-run-1/files/config.yaml'])
+
+    def test_patterns_with_many_wildcards_are_fast(self) -> None:
+        names = ['a'] * 18
+        rule = OutputRule(('/'.join(['**'] * 9 + ['x']), '/'.join(['**', 'a'] * 9 + ['x'])))
+        started_at = time.monotonic()
+        self.assertFalse(rule.admits('/'.join(names)))
+        self.assertTrue(rule.enters('/'.join(names)))
+        self.assertTrue(rule.admits('/'.join([*names, 'x'])))
+        self.assertLess(time.monotonic() - started_at, 1)
 
     def test_patterns_choose_files(self) -> None:
         names = ['a.pt', 'b.txt', 'out/a.pt', 'out/deep/c.pt', 'out/.hidden/d.pt', '.cache/model/e.pt', '.cache/token']

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 # Besides names that begin with a dot: version control, caches and tokens.
 EXCLUDED_NAMES = ('__pycache__', 'node_modules', 'CVS')
@@ -39,13 +39,22 @@ def is_excluded(name: str) -> bool:
 
 def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
     """Whether the parts of a file's path match, or those of a folder that it is below."""
-    if not pattern:
-        return not any(map(is_excluded, parts))
-    if not parts:
-        return False
-    if pattern[0] == '**':
-        return _matches(pattern[1:], parts) or (not is_excluded(parts[0]) and _matches(pattern, parts[1:]))
-    return _matches_name(pattern[0], parts[0]) and _matches(pattern[1:], parts[1:])
+    # Where the rest of the pattern may begin, so that many `**` do not multiply.
+    starts = {0}
+    for part in pattern:
+        if part == '**':
+            starts = {end for start in starts for end in _skip_folders(parts, start)}
+        else:
+            starts = {start + 1 for start in starts if start < len(parts) and _matches_name(part, parts[start])}
+    return any(not any(map(is_excluded, parts[start:])) for start in starts)
+
+
+def _skip_folders(parts: Sequence[str], start: int) -> Iterator[int]:
+    """Yields where the parts may continue after a `**`."""
+    for end in range(start, len(parts)):
+        yield end
+        if is_excluded(parts[end]):
+            return
 
 
 def _leads_to(pattern: Sequence[str], parts: Sequence[str]) -> bool:

@@ -111,6 +111,20 @@ describe('a VM that reboots with the same disk', () => {
     expect([...new Set(boots)]).toEqual([0, 1]);
   });
 
+  it('continues with the arguments to resume if files of this attempt are saved', async () => {
+    const task = WAITS.replace("file.write(os.environ['DROPFORGE_ATTEMPT'])", "file.write(' '.join(sys.argv[1:]) + ';')");
+    configure(cloud(), [await makeSdist(task)], ({ program }) => ({
+      program: { ...program, args: ['--a'], passesJobDir: false, resumeArguments: ['--resume'] },
+    }));
+    const first = machine().boot();
+    await until(() => (saved('dropforge-manifest.json') ?? '').includes('starts'), first);
+    machine().cutPower();
+    await once(first, 'exit');
+    writeFileSync(join(machine().home, 'output', 'go'), '');
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(saved('starts')).toBe('--a;--a --resume;');
+  });
+
   it('does not run a program again that has ended, and delivers its report', async () => {
     configure(cloud(), [await makeSdist(`${WAITS.replace("'/go'", "'/starts'")}\nsys.exit(7)\n`)]);
     cloud().answerHeartbeat = ({ exit }) =>

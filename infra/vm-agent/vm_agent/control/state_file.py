@@ -29,7 +29,7 @@ class State:
     """Where the program runs, if its files there are saved; None until it is known."""
     is_restored: bool = False
     has_restored: bool = False
-    """Whether an earlier attempt had saved files."""
+    """Whether an earlier attempt had saved files, or this one before a reboot."""
     program_started_at: Optional[float] = None
     """Seconds since the epoch; the running time continues across a reboot."""
     exit: Optional[ExitReport] = None

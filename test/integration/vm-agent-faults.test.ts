@@ -112,7 +112,10 @@ describe('a VM that reboots with the same disk', () => {
   });
 
   it('continues with the arguments to resume if files of this attempt are saved', async () => {
-    const task = WAITS.replace("file.write(os.environ['DROPFORGE_ATTEMPT'])", "file.write(' '.join(sys.argv[1:]) + ';')");
+    const task = WAITS.replace(
+      "file.write(os.environ['DROPFORGE_ATTEMPT'])",
+      "file.write(' '.join(sys.argv[1:]) + ';')",
+    );
     configure(cloud(), [await makeSdist(task)], ({ program }) => ({
       program: { ...program, args: ['--a'], passesJobDir: false, resumeArguments: ['--resume'] },
     }));

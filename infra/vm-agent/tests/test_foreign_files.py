@@ -61,7 +61,8 @@ class ForeignFilesTest(unittest.TestCase):
         (package / 'src' / 'trainer').mkdir(parents=True)
         state = State('digits', 1, working_directory=str(package))
         for workdir in ('src', 'src/trainer'):
-            replica: Any = SimpleNamespace(home=self.home, config=SimpleNamespace(options=SimpleNamespace(workdir=workdir)))
+            config = SimpleNamespace(options=SimpleNamespace(workdir=workdir))
+            replica: Any = SimpleNamespace(home=self.home, config=config)
             launcher = ContainerLauncher(ContainerSpec('image', 1, (), '', '', 'NONE'))
             self.assertEqual(launcher.working_directory(replica, state), package / workdir)
             (package / 'src').rename(package / 'moved')

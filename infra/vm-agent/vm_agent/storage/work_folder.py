@@ -66,7 +66,7 @@ class WorkFolder:
         return moved
 
     def had(self, name: str) -> bool:
-        """Whether there was a file or a folder of this name, or a file in the place of a parent, before its first start."""
+        """Whether a file or a folder had this name, or a file that of a parent, before the program's first start."""
         parts = name.split('/')
         parents = ('/'.join(parts[:count]) for count in range(1, len(parts) + 1))
         return name in self._folders or any(parent in self._baseline for parent in parents)

@@ -105,6 +105,13 @@ class FindTest(WorkOutputTestCase):
         vm.write('model.pt')
         self.assertEqual(sorted(vm.open(OutputRule()).scan()[0]), ['model.pt'])
 
+    def test_takes_all_files_for_the_programs_if_a_power_failure_damaged_the_record(self) -> None:
+        vm = self.boot()
+        vm.write('out/ckpt.pt')
+        vm.baseline_file.write_bytes(b'')
+        vm.tree.work = vm.open(OutputRule())
+        self.assertIn('out/ckpt.pt', vm.find())
+
     def test_leaves_out_hidden_files_caches_and_virtual_environments(self) -> None:
         vm = self.boot()
         for name in ('.netrc', '.cache/hub/model', '.git/HEAD', 'trainer/__pycache__/a.pyc', 'a/node_modules/b/c.js'):

@@ -160,7 +160,10 @@ def read_baseline(folder: Path, file: Path) -> Baseline:
     """Returns what the working directory has, and records it in a file: a reboot finds the program's files in it, too."""
     try:
         return dict(json.loads(file.read_text('utf-8')))
-    except (OSError, ValueError):
+    except ValueError:
+        # It was damaged, maybe after the program's start: too many files are saved, not too few.
+        return {}
+    except OSError:
         baseline = {}
         for parent, folders, names in os.walk(folder):
             for name in [*names, *folders]:
@@ -171,6 +174,9 @@ def read_baseline(folder: Path, file: Path) -> Baseline:
                     stamp = to_stamp(os.stat(path))
                     baseline[os.path.relpath(path, folder)] = [stamp.inode, stamp.size_bytes, stamp.mtime_ns]
         temporary = file.with_suffix('.new')
-        temporary.write_text(json.dumps(baseline), 'utf-8')
+        with open(temporary, 'w', encoding='utf-8') as opened:
+            json.dump(baseline, opened)
+            opened.flush()
+            os.fsync(opened.fileno())
         os.replace(temporary, file)
         return baseline

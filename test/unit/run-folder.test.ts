@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createRunFolder } from '../support/run/run-folder.ts';
 
 test('the processes and folders that a test leaves are named and removed, and caches of tools are only removed', async () => {
@@ -19,6 +20,22 @@ test('the processes and folders that a test leaves are named and removed, and ca
   expect((await ended)[1]).toBe('SIGTERM');
   expect(existsSync(folder.path)).toBe(false);
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  'what is mounted below the folder is unmounted before the folder is deleted',
+  async () => {
+    const folder = createRunFolder();
+    const other = mkdtempSync(join(tmpdir(), 'dropforge-mounted-'));
+    onTestFinished(() => rmSync(other, { recursive: true }));
+    writeFileSync(join(other, 'file'), 'x');
+    const target = join(folder.path, 'dropforge-with a space');
+    mkdirSync(target);
+    const isMounted = spawnSync('mount', ['--bind', other, target]).status === 0;
+    await folder.clean({ graceMs: 0 });
+    expect(existsSync(join(other, 'file'))).toBe(true);
+    expect(existsSync(folder.path), `mounted: ${isMounted}`).toBe(false);
+  },
+);
 
 test('a run that leaves nothing has nothing to report', async () => {
   expect(await createRunFolder().clean({ graceMs: 0 })).toEqual([]);

@@ -36,7 +36,11 @@ export function createRunFolder(): RunFolder {
       const processes = await awaitProcesses(path, graceMs);
       sendSignal(processes, 'SIGTERM');
       sendSignal(await awaitProcesses(path, STOP_MS_MAX), 'SIGKILL');
-      unmountBelow(path);
+      // Deleting the folder would delete the files of a file system that is still mounted below it.
+      const mounts = unmountBelow(path);
+      if (mounts.length > 0) {
+        return mounts.map((target) => `mount ${target}, with ${path}`);
+      }
       const links = findLinks(path);
       const files = readdirSync(path).filter((name) => name.startsWith(PREFIX));
       for (const file of [path, ...links]) {
@@ -85,13 +89,21 @@ function sendSignal(processes: readonly Process[], signal: NodeJS.Signals) {
   }
 }
 
-/** A container engine that was killed leaves its file systems mounted. */
-function unmountBelow(folder: string) {
-  const mounts = existsSync('/proc/self/mounts') ? readFileSync('/proc/self/mounts', 'utf8').split('\n') : [];
-  const targets = mounts.map((line) => line.split(' ')[1] ?? '').filter((target) => target.startsWith(`${folder}/`));
+/** A container engine that was killed leaves its file systems mounted. Returns those that could not be unmounted. */
+function unmountBelow(folder: string): readonly string[] {
+  const targets = findMounts(folder);
   if (targets.length > 0) {
-    spawnSync('umount', ['--lazy', ...targets.reverse()]);
+    spawnSync('umount', ['--lazy', ...targets.toReversed()]);
   }
+  return findMounts(folder);
+}
+
+function findMounts(folder: string): readonly string[] {
+  const lines = existsSync('/proc/self/mounts') ? readFileSync('/proc/self/mounts', 'utf8').split('\n') : [];
+  // The kernel writes a space, a tab, a line break and a backslash as octal numbers (proc_pid_mounts(5)).
+  const decode = (text: string) =>
+    text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+  return lines.map((line) => decode(line.split(' ')[1] ?? '')).filter((target) => target.startsWith(`${folder}/`));
 }
 
 function findLinks(folder: string): readonly string[] {

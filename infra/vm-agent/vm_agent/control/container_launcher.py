@@ -27,6 +27,7 @@ from vm_agent.control.context import Replica
 from vm_agent.control.decisions import describe_end
 from vm_agent.control.state_file import State
 from vm_agent.control.supervisor import POLL_SECONDS
+from vm_agent.control.work_output import open_layer
 from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.memory_limit import machine_memory_bytes, memory_limit_bytes
@@ -34,8 +35,6 @@ from vm_agent.setup.environment import VM_MARKER, program_arguments, program_env
 from vm_agent.setup.installers import ToolResult
 from vm_agent.setup.work_directory import find_workdir
 from vm_agent.shell.enter import write_container_entry
-from vm_agent.storage.output_rule import OutputRule
-from vm_agent.storage.work_folder import WorkFolder
 
 # At a boot, the engine's daemon may still be starting.
 ENGINE_SECONDS_MAX = 60.0
@@ -88,13 +87,14 @@ class ContainerLauncher:
 
     def _take_files(self, replica: Replica, image: ImageFolder) -> None:
         """Keeps what a container that has ended has written to its folder of the image."""
-        layer, options = image.find_layer(), replica.config.options
-        if layer is None or not layer.is_dir() or not options.workdir_outputs:
+        layer, tree = image.find_layer(), replica.sync.tree
+        if layer is None or not layer.is_dir():
             return
-        tree = replica.sync.tree
         if tree.work is None:
             # The VM has booted again.
-            image.take(layer, WorkFolder(layer, {}, OutputRule(options.outputs), lambda left_out: None).scan()[0])
+            work = open_layer(replica, layer)
+            if work is not None:
+                image.take(layer, work.scan()[0])
             return
         with replica.sync.ended():
             image.take(layer, tree.work.scan()[0])

@@ -13,6 +13,7 @@ from vm_agent.control.decisions import StopNotice
 from vm_agent.control.python_launcher import PythonLauncher
 from vm_agent.control.state_file import State
 from vm_agent.control.supervisor import POLL_SECONDS
+from vm_agent.control.work_output import open_work_folder
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.metrics.program_metrics import READ_SECONDS
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
@@ -22,14 +23,11 @@ from vm_agent.storage.client import StorageRejected
 from vm_agent.storage.foreign_files import has_link
 from vm_agent.storage.job_directory import Fenced
 from vm_agent.storage.manifest import Manifest
-from vm_agent.storage.output_rule import OutputRule
 from vm_agent.storage.restore import Restore
 from vm_agent.storage.staging import STAGING_FOLDER
-from vm_agent.storage.work_folder import WorkFolder, read_baseline
 
 # For a warning that nothing was saved.
 LIST_SECONDS_MAX = 10.0
-BASELINE_FILE = 'workdir-baseline.json'
 
 
 def run_replica(replica: Replica, state: State) -> ExitReport:
@@ -98,7 +96,7 @@ def _reopen_output(replica: Replica, state: State, policy: RetryPolicy) -> None:
         return
     # A program in a container may have left a link in its place: then what was saved stays.
     if folder is not None and not has_link(replica.home, folder):
-        sync.tree.work = _open_work_folder(replica, folder)
+        sync.tree.work = open_work_folder(replica, folder)
     sync.record_committed(replica.directory.read_manifest(policy).files)
 
 
@@ -122,7 +120,7 @@ def _set_up(replica: Replica, launcher: Launcher, state: State) -> Tuple[State, 
         secrets = _read_secrets(replica)
         state = launcher.install(replica, state, secrets)
         folder = launcher.working_directory(replica, state)
-        replica.sync.tree.work = _open_work_folder(replica, folder)
+        replica.sync.tree.work = open_work_folder(replica, folder)
         state = replace(state, saved_folder=None if folder is None else str(folder))
         replica.write_state(state)
         return _restore(replica, state, claimed), secrets
@@ -131,15 +129,6 @@ def _set_up(replica: Replica, launcher: Launcher, state: State) -> Tuple[State, 
         replica.supervisor.check()
         message = 'Cloud Storage or Secret Manager was unreachable while the VM was being set up.'
         raise ReplicaEnded(ExitReport('SERVICE_UNREACHABLE', message, evidence=(str(error),))) from error
-
-
-def _open_work_folder(replica: Replica, folder: Optional[Path]) -> Optional[WorkFolder]:
-    """Returns None if the working directory is not saved. Called before the program's first start, and at each boot."""
-    options = replica.config.options
-    if folder is None or not options.workdir_outputs:
-        return None
-    baseline = read_baseline(folder, replica.home / BASELINE_FILE)
-    return WorkFolder(folder, baseline, OutputRule(options.outputs), replica.findings.add_left_out)
 
 
 def _await_cluster(replica: Replica) -> None:

@@ -101,6 +101,13 @@ echo out; echo err >&2
     expect(await under.list()).toEqual([]);
   });
 
+  it.each(['/gcs', '/gcs/data', '/gcs/jobs/digits'])('runs in the folder %s of its image', async (workingDir) => {
+    const argv = ['sh', '-ec', 'pwd > "$DROPFORGE_OUTPUT_DIR/folder"'];
+    const report = await ended(under.boot({ image: await shell(), argv, workingDir }));
+    expect(report).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(saved('folder')).toBe(`${workingDir}\n`);
+  });
+
   it('writes its output as a user who is not root', async () => {
     const image = await under.image('user', 'shell', { changes: ['USER trainer'] });
     const script =

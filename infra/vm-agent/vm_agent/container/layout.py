@@ -61,6 +61,9 @@ class Layout:
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o777)
         (self._buckets / self._bucket_path).mkdir(parents=True, exist_ok=True)
+        if self.package is None and PurePosixPath('/gcs') in (folder := PurePosixPath(self._job_dir_path)).parents:
+            # The engine cannot create it in a folder that is read-only.
+            (self._buckets / folder.relative_to('/gcs')).mkdir(parents=True, exist_ok=True)
         (self._buckets / NO_BUCKETS_FILE).touch()
         self.stack_dumps.unlink(missing_ok=True)
         self.stack_dumps.touch()
@@ -79,8 +82,13 @@ class Layout:
         return self.job_dir[len('gs://') :].strip('/')
 
     @property
+    def _job_dir_path(self) -> str:
+        """Where a program that runs in the image's folder has the job directory as a relative path."""
+        return str(PurePosixPath(self.image_folder or '/') / 'gs:' / self._bucket_path)
+
+    @property
     def _buckets(self) -> Path:
-        """An empty folder, but for the mount point of the job directory."""
+        """An empty folder, but for mount points of the job directory."""
         return self.home / 'gcs'
 
     def mounts(self) -> List[Mount]:
@@ -97,7 +105,7 @@ class Layout:
         ]
         if self.package is None:
             # The relative path that a program opens which takes gs://... for a file.
-            mounts.append(Mount(output, str(PurePosixPath(self.image_folder or '/') / 'gs:' / bucket_path)))
+            mounts.append(Mount(output, self._job_dir_path))
         for folder in self._unpacked():
             mounts.append(Mount(folder, str(PACKAGES / folder.name), is_read_only=not self._is_writable(folder)))
         return mounts

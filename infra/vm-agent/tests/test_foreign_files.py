@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from vm_agent.container.image_folder import ImageFolder
 from vm_agent.container.layout import Layout, container_stack_dumps
 from vm_agent.container.packages import unpack_packages
 from vm_agent.container.spec import ContainerSpec
@@ -72,6 +73,16 @@ class ForeignFilesTest(unittest.TestCase):
                 launcher.working_directory(replica, state)
             (package / 'src').unlink()
             (package / 'moved').rename(package / 'src')
+
+    def test_files_of_an_image_folder_are_kept_if_the_power_fails_before_its_container_is_removed(self) -> None:
+        layer = self.home / 'layer'
+        layer.mkdir()
+        (layer / 'model').write_text('trained')
+        engine: Any = None
+        image = ImageFolder(engine, 'container', '/app', self.home / 'image-folder')
+        for _ in range(2):
+            image.take(layer, [path.name for path in layer.iterdir()])
+        self.assertEqual((image.folder / 'model').read_text(), 'trained')
 
     def within(self, seconds: int, action: Callable[[], object]) -> None:
         def fail(*_: object) -> None:

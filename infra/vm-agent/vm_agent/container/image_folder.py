@@ -59,9 +59,11 @@ class ImageFolder:
         return layer
 
     def take(self, layer: Path, names: Iterable[str]) -> None:
-        """Moves files out of the layer of a container that has ended, before it is removed."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
+        """
+        Moves files out of the layer of a container that has ended, before it is removed. Repeated after a power failure
+        in between, it keeps those that it has moved.
+        """
+        self.folder.mkdir(exist_ok=True)
         for name in names:
             target = self.folder / name
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -199,6 +199,17 @@ class SnapshotTest(SnapshotTestCase):
 
 
 class StagingTest(SnapshotTestCase):
+    def test_holds_a_writer_too_long_for_a_file_only_once(self) -> None:
+        self.write('model', b'x' * 3_000_000)
+        self.write('small', b'x')
+        staging = Staging(self.output.parent / 'held', self.tree, lambda: 1 << 30, held_seconds_max=0.0)
+        staging.clear()
+        with self.assertRaises(UnstableFile):
+            staging.stage_held('model', 0.1)
+        os.remove(self.output / 'model')
+        with self.assertRaises(UnstableFile):
+            staging.stage_held('model', 0.1)
+
     def test_copies_no_file_that_a_process_is_writing(self) -> None:
         path = self.write('model', b'half')
         self.keep_open(path, 'r+b')

@@ -9,7 +9,7 @@ import zlib
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Callable, Dict, Iterable
+from typing import Callable, Dict, Iterable, Set
 
 from vm_agent.storage.output_files import Stamp, stamp_of, to_stamp
 from vm_agent.storage.output_tree import OutputTree
@@ -73,7 +73,9 @@ class StagedFile:
 class Staging:
     """A folder on the file system of the output directory, used by one thread."""
 
-    def __init__(self, folder: Path, tree: OutputTree, free_bytes: Callable[[], int]) -> None:
+    def __init__(
+        self, folder: Path, tree: OutputTree, free_bytes: Callable[[], int], held_seconds_max: float = HELD_SECONDS_MAX
+    ) -> None:
         """`free_bytes` returns how many bytes may be written: beyond them, files are linked instead of copied."""
         self._folder = folder
         self._tree = tree
@@ -81,6 +83,8 @@ class Staging:
         self._files: Dict[str, StagedFile] = {}
         self._count = 0
         self._can_clone = True
+        self._held_seconds_max = held_seconds_max
+        self._held_too_long: Set[str] = set()
 
     def clear(self) -> None:
         """Removes everything, as an earlier boot may have left it."""
@@ -121,8 +125,11 @@ class Staging:
         """
         Returns a copy of the current version of a file that a process rewrites in place without a pause. A moment at
         which no process has it open is awaited for so many seconds; from then on, a process that opens it for writing
-        waits until it is copied, for at most HELD_SECONDS_MAX. Raises UnstableFile, or OSError.
+        waits until it is copied, for at most HELD_SECONDS_MAX: once, if that is not enough. Raises UnstableFile, or
+        OSError.
         """
+        if name in self._held_too_long:
+            raise UnstableFile(Unstable.OPEN)
         give_up_at = time.monotonic() + seconds
         while True:
             descriptor = os.open(self._tree.path(name), os.O_RDONLY | os.O_NONBLOCK)
@@ -144,12 +151,13 @@ class Staging:
         self.discard(name)
         self._count += 1
         target = self._folder / str(self._count)
-        give_up_at = time.monotonic() + HELD_SECONDS_MAX
+        give_up_at = time.monotonic() + self._held_seconds_max
         try:
             with open(target, 'wb') as file:
                 for position in range(0, stamp.size_bytes, PIECE_BYTES):
                     file.write(os.pread(descriptor, PIECE_BYTES, position))
                     if time.monotonic() > give_up_at:
+                        self._held_too_long.add(name)
                         raise UnstableFile(Unstable.OPEN)
             if to_stamp(os.fstat(descriptor)) != stamp or target.stat().st_size != stamp.size_bytes:
                 raise UnstableFile(Unstable.CHANGED)

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { Failure } from '#cli/core/failure.ts';
-import { collectSourceFiles, REQUIREMENTS_FILE, type SourceFile } from '#cli/submit/source-files.ts';
+import { collectSourceFiles, REQUIREMENTS_FILE, type SourceFile, type SourceFiles } from '#cli/submit/source-files.ts';
 import { createFindings } from '#shared/package/archive/package-problem.ts';
 import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
 import { declaresDependencies, isInstallable } from '#shared/package/metadata/project-files.ts';
@@ -45,7 +45,10 @@ export async function buildSourceDistribution(
   packagePath: string,
   { extraFiles = {}, requirements = [], isWhole = false }: BuildOptions = {},
 ): Promise<SourceDistribution> {
-  const { packageName, files, hasBuildFile, isNamedFolder } = await collectSourceFiles(packagePath, isWhole);
+  const { packageName, files, emptyFolders, hasBuildFile, isNamedFolder } = await collectSourceFiles(
+    packagePath,
+    isWhole,
+  );
   rejectOversized(packagePath, files);
   const texts = await readProjectTexts(files);
   const metadata = readProjectMetadata(files, texts);
@@ -61,7 +64,7 @@ export async function buildSourceDistribution(
   ]);
   const kept = files.filter(({ path }) => !written.has(path));
   const project = hasBuildFile ? `${name}-${version}` : '';
-  const bytes = await packFiles(isNamedFolder ? packageName : project, written, kept);
+  const bytes = await packFiles(isNamedFolder ? packageName : project, written, { files: kept, emptyFolders });
   return { fileName: `${name}-${version}.tar.gz`, bytes };
 }
 
@@ -98,7 +101,7 @@ function rejectOversized(packagePath: string, files: readonly SourceFile[]): voi
 async function packFiles(
   root: string,
   written: ReadonlyMap<string, string>,
-  files: readonly SourceFile[],
+  { files, emptyFolders }: Pick<SourceFiles, 'files' | 'emptyFolders'>,
 ): Promise<Uint8Array> {
   const archive = pack();
   const packed = buffer(archive.pipe(createGzip({ level: 9 })));
@@ -110,6 +113,9 @@ async function packFiles(
       { name: posix.join(root, path), mode: isExecutable ? 0o755 : 0o644, mtime: MODIFIED_AT },
       await read(),
     );
+  }
+  for (const path of emptyFolders) {
+    archive.entry({ name: `${posix.join(root, path)}/`, type: 'directory', mode: 0o755, mtime: MODIFIED_AT });
   }
   archive.finalize();
   return packed;

@@ -14,6 +14,8 @@ export type SourceFile = {
 export type SourceFiles = {
   readonly packageName: string;
   readonly files: readonly SourceFile[];
+  /** The paths of folders without files, into which a program may write without creating them. */
+  readonly emptyFolders: readonly string[];
   /** Whether there is a setup.py or pyproject.toml. */
   readonly hasBuildFile: boolean;
   /**
@@ -52,19 +54,21 @@ async function collectSingleFile(path: string): Promise<SourceFiles> {
   const names = (await readNames(root)).filter((name) => name === program || name === REQUIREMENTS_FILE).sort();
   const files = await Promise.all(names.map((name) => describeFile(join(root, name), name)));
   const packageName = program.slice(0, -'.py'.length);
-  return { packageName, files, hasBuildFile: false, isNamedFolder: false };
+  return { packageName, files, emptyFolders: [], hasBuildFile: false, isNamedFolder: false };
 }
 
 async function collectFolder(path: string, names: readonly string[]): Promise<SourceFiles> {
   const files: SourceFile[] = [];
-  await addFolder(files, { path, relativePath: '' });
+  const emptyFolders: string[] = [];
+  await addFolder({ files, emptyFolders }, { path, relativePath: '' });
   const hasBuildFile = names.some((name) => INSTALL_FILES.includes(name));
-  return { packageName: basename(path), files, hasBuildFile, isNamedFolder: !hasBuildFile };
+  return { packageName: basename(path), files, emptyFolders, hasBuildFile, isNamedFolder: !hasBuildFile };
 }
 
 async function collectPackage(packagePath: string): Promise<SourceFiles> {
   const [root, packageName] = [dirname(packagePath), basename(packagePath)];
   const files: SourceFile[] = [];
+  const emptyFolders: string[] = [];
   const entries = await readdir(root, { withFileTypes: true });
   const hasBuildFile = entries.some(({ name }) => INSTALL_FILES.includes(name));
   for (const { name } of entries.sort(byName)) {
@@ -73,12 +77,12 @@ async function collectPackage(packagePath: string): Promise<SourceFiles> {
     const isPackage =
       found.isDirectory() && (name === packageName || (hasBuildFile && (await containsCode(path, name))));
     if (isPackage) {
-      await addFolder(files, { path, relativePath: name });
+      await addFolder({ files, emptyFolders }, { path, relativePath: name });
     } else if (found.isFile() && (PROJECT_FILES.test(name) || (hasBuildFile && name.endsWith('.py')))) {
       files.push(await describeFile(path, name));
     }
   }
-  return { packageName, files, hasBuildFile, isNamedFolder: false };
+  return { packageName, files, emptyFolders, hasBuildFile, isNamedFolder: false };
 }
 
 async function isFile(path: string): Promise<boolean> {
@@ -93,21 +97,28 @@ async function containsCode(path: string, name: string): Promise<boolean> {
   return !EXCLUDED_NAME.test(name) && (name === 'src' || (await readdir(path)).includes('__init__.py'));
 }
 
-async function addFolder(files: SourceFile[], folder: { path: string; relativePath: string }): Promise<void> {
+type Collected = { readonly files: SourceFile[]; readonly emptyFolders: string[] };
+
+async function addFolder(collected: Collected, folder: { path: string; relativePath: string }): Promise<void> {
+  const { files, emptyFolders } = collected;
   const entries = await readdir(folder.path, { withFileTypes: true });
   if (entries.some(({ name }) => name === ENVIRONMENT_FILE)) {
     return;
   }
-  for (const entry of entries.filter(({ name }) => !EXCLUDED_NAME.test(name)).sort(byName)) {
+  const included = entries.filter(({ name }) => !EXCLUDED_NAME.test(name)).sort(byName);
+  if (included.length === 0 && folder.relativePath !== '') {
+    emptyFolders.push(folder.relativePath);
+  }
+  for (const entry of included) {
     const path = join(folder.path, entry.name);
     const relativePath = folder.relativePath === '' ? entry.name : `${folder.relativePath}/${entry.name}`;
     // Symbolic links to folders are not followed, because they can form cycles.
     if (entry.isDirectory()) {
-      await addFolder(files, { path, relativePath });
+      await addFolder(collected, { path, relativePath });
     } else if ((await stat(path)).isFile()) {
       files.push(await describeFile(path, relativePath));
     }
-    if (files.length > SOURCE_FILES_MAX) {
+    if (files.length + emptyFolders.length > SOURCE_FILES_MAX) {
       throw new Failure(
         `The package has more than ${SOURCE_FILES_MAX} files (the last one: ${relativePath}). Put training data into a bucket.`,
       );

@@ -51,6 +51,14 @@ class SourceTreeTest(unittest.TestCase):
         (self.folder / 'train.py').write_text('1')
         self.assertEqual(unpack(self.folder / 'train.py', self.folder / 'c').paths, {'train.py'})
 
+    def test_keeps_empty_folders(self) -> None:
+        folder, file = tarfile.TarInfo('vae/results'), tarfile.TarInfo('vae/main.py')
+        folder.type, folder.mode = tarfile.DIRTYPE, 0o755
+        for index, archive in enumerate((self.tar(file, folder), self.zip('vae/main.py', 'vae/results/'))):
+            inside = self.folder / f'inside-{index}'
+            self.assertEqual(unpack(archive, inside).paths, {'vae/main.py'})
+            self.assertEqual(list((inside / 'vae/results').iterdir()), [])
+
     def test_writes_nothing_outside_its_folder(self) -> None:
         for name in ('../out', '/out', 'a/../../out'):
             with self.subTest(name), self.assertRaises(InvalidArchive):

@@ -60,6 +60,18 @@ describe('a source distribution', () => {
     ]);
   });
 
+  it('keeps empty folders, also those that only a hidden file keeps in version control', async () => {
+    await write({
+      'vae/main.py': 'print(1)',
+      'vae/results/.gitignore': '*.png',
+      'vae/.git/HEAD': '',
+      'vae/env/pyvenv.cfg': '',
+    });
+    await mkdir(join(root, 'vae/out/images'), { recursive: true });
+    const { entries } = await pack('vae');
+    expect([...entries.keys()].sort()).toEqual(['vae/main.py', 'vae/out/images/', 'vae/results/']);
+  });
+
   it("keeps the user's own setup.py and includes every package that it can install", async () => {
     await write({
       'setup.py': '# mine',

@@ -37,9 +37,10 @@ class Project:
 
 def unpack(archive: Path, folder: Path) -> PackageTree:
     """
-    Unpacks regular files from tar, tar.gz and zip to paths below the folder. A link to a file of the archive becomes
-    that file, as in intake's list; other links, and devices, are ignored. A single file (.py or .txt) is copied; a
-    wheel is only listed. Raises InvalidArchive, also for more than ENTRY_COUNT_MAX entries or UNPACKED_BYTES_MAX bytes.
+    Unpacks regular files and folders from tar, tar.gz and zip to paths below the folder. A link to a file of the
+    archive becomes that file, as in intake's list; other links, and devices, are ignored. A single file (.py or .txt)
+    is copied; a wheel is only listed. Raises InvalidArchive, also for more than ENTRY_COUNT_MAX entries or
+    UNPACKED_BYTES_MAX bytes.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -105,6 +106,9 @@ def _extract(archive: Path, folder: Path) -> Iterator[str]:
         if entry_count > ENTRY_COUNT_MAX or bytes_left < 0:
             raise InvalidArchive(f'it has more than {ENTRY_COUNT_MAX} entries or {UNPACKED_BYTES_MAX} bytes')
         path = _safe_path(name)
+        if source is None:
+            (folder / path).mkdir(parents=True, exist_ok=True)
+            continue
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         with open(folder / path, 'wb') as file:
             shutil.copyfileobj(source, file)
@@ -146,19 +150,23 @@ def _read_text(path: Path) -> Optional[str]:
     return path.read_text('utf-8', 'replace') if path.is_file() else None
 
 
-def _entries(archive: Path) -> Iterator[Tuple[str, int, IO[bytes]]]:
+def _entries(archive: Path) -> Iterator[Tuple[str, int, Optional[IO[bytes]]]]:
+    """Yields the files, and the folders without content: a program may write into an empty one."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened_zip:
             for info in opened_zip.infolist():
-                if not info.is_dir():
+                if info.is_dir():
+                    yield info.filename, 0, None
+                else:
                     with opened_zip.open(info) as source:
                         yield info.filename, info.file_size, source
         return
     with tarfile.open(archive) as opened_tar:
         for member in opened_tar:
-            source_file = opened_tar.extractfile(member) if member.isreg() else None
-            if source_file is not None:
-                yield member.name, member.size, source_file
+            if member.isdir():
+                yield member.name, 0, None
+            elif member.isreg():
+                yield member.name, member.size, opened_tar.extractfile(member)
 
 
 def _safe_path(name: str) -> PurePosixPath:

@@ -240,6 +240,23 @@ class RestoreTest(WorkOutputTestCase):
             [f'{WORK_PREFIX}out/ckpt.pt', f'{WORK_PREFIX}second', f'{WORK_PREFIX}trainer/config.yaml', 'model'],
         )
 
+    def test_a_folder_that_a_killed_program_had_emptied_keeps_its_last_saved_version(self) -> None:
+        vm = self.boot()
+        vm.write('ckpts/model', 'complete')
+        vm.write('runs/old')
+        vm.write('runs/new')
+        self.assertEqual(vm.sync.finish(POLICY), ())
+        shutil.rmtree(vm.work / 'ckpts')
+        (vm.work / 'ckpts').mkdir()
+        (vm.work / 'runs' / 'old').unlink()
+        self.assertEqual(vm.sync.finish(POLICY, was_killed=True), ())
+        after = self.boot(Author('nanogpt', 2))
+        self.assertEqual(after.restore(), [f'{WORK_PREFIX}ckpts/model', f'{WORK_PREFIX}runs/new'])
+        after.sync.finish(POLICY)
+        shutil.rmtree(after.work / 'ckpts')
+        self.assertEqual(after.sync.finish(POLICY), ())
+        self.assertEqual(self.boot(Author('nanogpt', 3)).restore(), [f'{WORK_PREFIX}runs/new'])
+
     def test_files_that_a_package_brings_are_not_replaced_by_those_of_another_job(self) -> None:
         vm = self.boot()
         vm.write('out/ckpt.pt')

@@ -5,7 +5,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Dict, FrozenSet, Iterator, Mapping, Optional, Set, Tuple
+from typing import Callable, Collection, Dict, FrozenSet, Iterator, Mapping, Optional, Set, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError, backoff_delays
 from vm_agent.storage.body import FileChanged
@@ -14,7 +14,7 @@ from vm_agent.storage.half_written import HalfWritten
 from vm_agent.storage.job_directory import Fenced, JobDirectory
 from vm_agent.storage.open_files import is_log_name
 from vm_agent.storage.output_changes import Saved, SavedFile
-from vm_agent.storage.output_files import Stamp, stamp_of
+from vm_agent.storage.output_files import Stamp, parent_of, stamp_of
 from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.snapshot import Snapshot, Snapshots
 from vm_agent.storage.staging import Staging, tail_of
@@ -36,6 +36,7 @@ class _FinalRound:
     give_up_at: float
     """By time.monotonic()."""
     has_succeeded: bool
+    was_killed: bool
 
     def step_policy(self) -> RetryPolicy:
         """Returns the policy for the next file."""
@@ -133,7 +134,7 @@ class OutputSync:
             self._staging.clear()
             give_up_at = time.monotonic() + policy.seconds_max
             for delay_seconds in backoff_delays():
-                problems = self._sync_final(_FinalRound(policy, give_up_at, has_succeeded))
+                problems = self._sync_final(_FinalRound(policy, give_up_at, has_succeeded, was_killed))
                 is_out_of_time = time.monotonic() + delay_seconds > give_up_at
                 if not problems or is_out_of_time or policy.cancelled.wait(delay_seconds):
                     return problems
@@ -215,7 +216,9 @@ class OutputSync:
                 self._directory.check_claim(round_.step_policy())
             problems = self._upload_final({name: scan.files[name] for name in oldest_first}, round_)
             has_succeeded = round_.has_succeeded and not problems
-            self._commit(scan.files, half_saved.union(problems), round_.step_policy(), has_succeeded)
+            emptied = find_emptied(self._saved.committed, scan.files) if round_.was_killed else frozenset()
+            held = half_saved.union(problems, emptied)
+            self._commit(scan.files, held, round_.step_policy(), has_succeeded)
         except (TransientError, StorageRejected) as error:
             return (str(error),)
         return tuple(f'{name}: {problem}' for name, problem in problems.items())
@@ -252,6 +255,15 @@ class OutputSync:
         if text not in self._warnings and len(self._warnings) < WARNING_COUNT_MAX:
             self._warnings.add(text)
             self._log(text, 'WARNING')
+
+
+def find_emptied(committed: Collection[str], files: Collection[str]) -> FrozenSet[str]:
+    """
+    Returns the committed files of folders that have no file left: a program that replaces a checkpoint folder deletes
+    it first, and was killed before it had written the new one.
+    """
+    folders = {parent_of(name) for name in files}
+    return frozenset(name for name in committed if parent_of(name) and parent_of(name) not in folders)
 
 
 def _stamp_if_exists(path: Path) -> Optional[Stamp]:

@@ -18,6 +18,7 @@ from vm_agent.paths.installer import install_path_hook
 from vm_agent.paths.mlflow_installer import install_mlflow_plugin
 from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import ExitReport
+from vm_agent.setup.console_script import find_console_script
 from vm_agent.setup.environment import (
     VM_MARKER,
     ProgramPaths,
@@ -86,7 +87,8 @@ class PythonLauncher:
         tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
         environment = program_environment(spec, paths, tools)
         target = ['-m', spec.module] if state.script is None else [_script_from(state, folder)]
-        program = spec.command or [str(paths.python), *target]
+        program = list(spec.command) or [str(paths.python), *target]
+        program = [*(find_console_script(paths.python, program[0], environment) or program[:1]), *program[1:]]
         missing = _find_missing(program[0], folder, environment)
         if missing is not None:
             return missing

@@ -26,7 +26,9 @@ function hasSavedNothing({ replica, exit }: Replica): boolean {
 
 /** Files that are deleted with the VM, although the program may need them. */
 function warnOfOutputs({ replica, health }: Replica): readonly Warning[] {
-  const found = health.filter(({ code }) => code === 'OUTPUT_LEFT_OUT' || code === 'OUTPUT_UNSAVED');
+  const found = health.filter(
+    ({ code, until }) => code === 'OUTPUT_LEFT_OUT' || (code === 'OUTPUT_UNSAVED' && until === null),
+  );
   return replica === MASTER ? found.map(({ code, message, remedy }) => ({ code, message, remedy })) : [];
 }
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from typing import Callable, List, Sequence
+from typing import Callable, List, Optional, Sequence
 
 from vm_agent.health.finding import Finding, describe_bytes
 from vm_agent.storage.work_folder import BYTES_MAX, FILES_MAX, LeftOut
@@ -43,9 +43,16 @@ class OutputFindings:
 
     def add_unsaved(self, name: str) -> None:
         """Records that no complete version of a file can be copied, since a process has it open all the time."""
-        if name in self._unsaved or len(self._unsaved) == UNSAVED_NAMES_MAX:
-            return
-        self._unsaved.append(name)
+        if name not in self._unsaved and len(self._unsaved) < UNSAVED_NAMES_MAX:
+            self._unsaved.append(name)
+            self._record_unsaved(None)
+
+    def end(self) -> None:
+        """All files were saved after the end of the program."""
+        if self._unsaved:
+            self._record_unsaved(time.monotonic())
+
+    def _record_unsaved(self, until: Optional[float]) -> None:
         self._record(
             Finding(
                 code='OUTPUT_UNSAVED',
@@ -55,6 +62,7 @@ class OutputFindings:
                 ),
                 remedy='Close the file between writes, or write a new file and rename it.',
                 since=self._begin(len(self._unsaved)),
+                until=until,
             )
         )
 

@@ -82,6 +82,7 @@ def save_output(replica: Replica, state: State, report: ExitReport, seconds_max:
     except (TransientError, StorageRejected) as error:
         problems = (str(error),)
     if not problems:
+        replica.findings.end()
         return replace(report, saved_nothing=report.is_success and not _has_files(replica))
     message = f'{report.message} The output could not be saved: {problems[0]}'
     if report.is_success:

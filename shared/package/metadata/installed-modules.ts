@@ -23,7 +23,7 @@ const LINES_MAX = 2_000;
 export type Surroundings = {
   /** Requirements, and the lines of requirements files. */
   readonly requirements: readonly string[];
-  /** What the package's code imports. */
+  /** The modules that the package's code imports. */
   readonly imports: ReadonlySet<string>;
   /** Modules and packages that the package contains. */
   readonly own: Iterable<string>;

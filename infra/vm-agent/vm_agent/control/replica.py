@@ -186,7 +186,7 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     """Restores the output of earlier attempts. After a reboot, the local files are newer than the bucket's and stay."""
     if state.is_restored:
         replica.sync.record_committed(claimed.files)
-        # What the program had saved before the reboot is on the disk.
+        # The files that the program saved before the reboot are on the disk.
         return replace(state, has_restored=state.has_restored or bool(claimed.files))
     try:
         tree, bytes_max = replica.sync.tree, _measure_space(replica)

@@ -6,8 +6,8 @@ import { createRunFolder } from './support/run/run-folder.ts';
 /**
  * `npm test`: linter, types, the build and every test except the long ones. The first step that fails ends it.
  * `npm run check` (`--quick`): what needs no build, with a tenth of the simulation's seeds. `npm run test:long` (`--long`):
- * the test files named `*.long.test.ts`. Arguments of `npm test` are patterns: it runs the test files whose path contains
- * one, and nothing else.
+ * the test files named `*.long.test.ts`. Arguments are patterns: only the test files whose path contains one run, of
+ * `npm test` without linter and types.
  */
 const [mode = '', ...others] = process.argv.slice(2);
 
@@ -27,7 +27,7 @@ function stepsOf(): readonly (readonly string[])[] {
     case '--quick':
       return [...CHECKS, vitest(...QUICK.flatMap(project))];
     case '--long':
-      return [vitest(...project('long'))];
+      return [vitest(...project('long'), ...others)];
     default:
       return [vitest(mode, ...others)];
   }

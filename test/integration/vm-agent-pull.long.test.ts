@@ -63,22 +63,24 @@ afterAll(async () => {
   await engine?.stop();
 });
 
-/** Starts the agent's pull. */
+/** Starts the agent's pull. `pulling` is resolved by its first line, which it prints before it starts `docker pull`. */
 function startPull(options: Options) {
   const child = spawn('python3', [AGENT], {
     env: { ...process.env, ...engine?.environment },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   child.stdin.end(JSON.stringify(options));
-  return { child, pulled: readPull(child) };
+  const { promise: pulling, resolve: onLine } = Promise.withResolvers<void>();
+  return { child, pulling, pulled: readPull(child, onLine) };
 }
 
-async function readPull(child: ReturnType<typeof spawn>): Promise<Pull> {
+async function readPull(child: ReturnType<typeof spawn>, onLine: () => void): Promise<Pull> {
   const texts: string[] = [];
   const lines: Line[] = [];
   for await (const text of createInterface(child.stdout as NodeJS.ReadableStream)) {
     texts.push(text);
     lines.push(JSON.parse(text) as Line);
+    onLine();
   }
   if (child.exitCode === null && child.signalCode === null) {
     await once(child, 'exit');
@@ -244,8 +246,11 @@ describe("the agent's pull of an image", () => {
         return path.endsWith(image.layers[0] ?? '') ? released.promise : Promise.resolve();
       },
     };
-    const [first, second] = [startPull(optionsOf(image)), startPull(optionsOf(image))];
+    // One after the other: a request proves that the first one's agent handles signals.
+    const first = startPull(optionsOf(image));
     await held.promise;
+    const second = startPull(optionsOf(image));
+    await second.pulling;
     const stoppedAt = Date.now();
     first.child.kill('SIGTERM');
     expect((await first.pulled).end).toMatchObject({ ended: 'STOPPED', left: [] });

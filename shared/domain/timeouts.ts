@@ -88,6 +88,13 @@ export const UPLOAD_GRACE_MS = 1_800_000;
 export const PROGRAM_STOP_MS_MAX = 60_000;
 
 /**
+ * How long an interrupted attempt may save after its program was stopped, before the next one claims its job directory:
+ * with PROGRAM_STOP_MS_MAX, the 90 seconds after which Compute Engine ends a VM that is deleted (docs, "Run shutdown
+ * scripts").
+ */
+export const FINAL_SAVE_MS_MAX = 30_000;
+
+/**
  * How long before a failure of another replica a reboot may have been its reason: PyTorch's collectives fail after 10
  * or 30 minutes by default (docs, torch.distributed.init_process_group).
  */

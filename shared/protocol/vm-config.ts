@@ -113,6 +113,11 @@ export const vmConfigSchema = z.object({
     setupSeconds: z.number().positive(),
     /** Time between SIGTERM and SIGKILL when the program is stopped. */
     stopGraceSeconds: z.number().positive(),
+    /**
+     * In a cluster, how long the attempt before, whose program ran, may still save its outputs before this one claims
+     * the job directory; 0 if none can.
+     */
+    earlierSaveSeconds: z.number().min(0),
     /** Time between the preemption notice and the VM's shutdown. The program may use all but the final save's share. */
     preemptionNoticeSeconds: z.number().positive(),
     /** The VM shuts down if the control plane does not respond for this long. */

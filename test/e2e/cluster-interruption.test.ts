@@ -60,10 +60,31 @@ def follow():
 lead() if config['task']['type'] == 'chief' else follow()
 `;
 
+/** Trains until it is stopped, and saves then, slowly. Every replica of the next attempt ends with what it finds. */
+const SAVES_WHEN_STOPPED = `
+import os, signal, sys, time
+checkpoint = os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'checkpoint.txt')
+if os.path.exists(checkpoint):
+    sys.exit(0 if open(checkpoint).read() == 'final' else 3)
+if os.environ['RANK'] == '0':
+    with open(checkpoint, 'w') as file:
+        file.write('first')
+
+def stop(*_):
+    time.sleep(2)
+    with open(checkpoint, 'w') as file:
+        file.write('final')
+    sys.exit(1)
+
+signal.signal(signal.SIGTERM, stop if os.environ['RANK'] == '0' else signal.SIG_DFL)
+while True:
+    time.sleep(0.1)
+`;
+
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ syncSeconds: 0.3, stopGraceSeconds: 1, preemptionNoticeSeconds: 2, vmsMax: 12 });
+  cloud = await startCloudUnderTest({ syncSeconds: 0.3, stopGraceSeconds: 4, preemptionNoticeSeconds: 2, vmsMax: 12 });
 });
 afterAll(() => cloud.stop());
 
@@ -98,6 +119,19 @@ it.each([
     expect(await cloud.listVms()).toEqual([]);
   },
 );
+
+it('a healthy master saves its last checkpoint after the loss of a worker, and every replica continues from it', async () => {
+  const jobId = 'saves_when_stopped';
+  const job = { name: jobId, module: 'trainer.task', workers: 1 };
+  await cloud.upload(`${jobId}.tar.gz`, await packProgram(SAVES_WHEN_STOPPED, job));
+  await until('a checkpoint', () => cloud.readObject(cloud.endpoints.jobsBucket, `${jobId}/checkpoint.txt`));
+  const running = await cloud.awaitJob(jobId, ({ state }) => state === 'RUNNING');
+  const worker = running.replicas.find(({ replica }) => replica === 'worker-0');
+
+  expect((await cloud.act(`/vms/${worker?.vmName}:preempt`)).ok).toBe(true);
+
+  expect(await cloud.awaitJob(jobId)).toMatchObject({ state: 'SUCCEEDED', attempt: 2 });
+});
 
 it('a cluster with an exception in one replica fails with its traceback, although its peers exit too', async () => {
   await submit('raising', { FAILING_RANK: '2' });

@@ -99,7 +99,7 @@ describe('the output of a program that has ended', () => {
 
     await ended(machine().boot());
 
-    expect(found).toMatchObject({ 'dropforge-job': 'digits_1', 'dropforge-attempt': '1' });
+    expect(found).toMatchObject({ 'dropforge-job': 'digits_1', 'dropforge-attempt': '1', 'dropforge-ended': 'true' });
     expect(found['dropforge-succeeded']).toBe(recorded);
     expect(committedNames()).toEqual(['first', 'second']);
   });

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from vm_agent.http.cached_token import CachedToken
 from vm_agent.storage import crc32c
-from vm_agent.storage.client import ATTEMPT_KEY, JOB_KEY, PARTS_KEY, SUCCESS_KEY, Author, Storage
+from vm_agent.storage.client import ATTEMPT_KEY, END_KEY, JOB_KEY, PARTS_KEY, SUCCESS_KEY, Author, Storage
 
 BUCKET = 'jobs'
 
@@ -26,15 +26,14 @@ class StoredObject:
     author: Optional[Author] = None
     is_composed: bool = False
     parts: str = ''
-    has_succeeded: bool = False
+    marks: Tuple[str, ...] = ()
 
     @property
     def resource(self) -> Dict[str, Any]:
         metadata = {} if self.author is None else {JOB_KEY: self.author.job_id, ATTEMPT_KEY: str(self.author.attempt)}
         if self.parts:
             metadata[PARTS_KEY] = self.parts
-        if self.has_succeeded:
-            metadata[SUCCESS_KEY] = 'true'
+        metadata.update((key, 'true') for key in self.marks)
         named = {'bucket': BUCKET, 'name': self.name, 'generation': str(self.generation), 'metadata': metadata}
         sums = {'crc32c': crc32c.encode(crc32c.extend(0, self.body))}
         if not self.is_composed:
@@ -222,8 +221,8 @@ class _Handler(BaseHTTPRequestHandler):
             metadata = resource.get('metadata', {})
             author = Author(metadata[JOB_KEY], int(metadata[ATTEMPT_KEY])) if JOB_KEY in metadata else None
             is_composed, parts = 'md5Hash' not in resource, metadata.get(PARTS_KEY, '')
-            has_succeeded = metadata.get(SUCCESS_KEY) == 'true'
-            stored = StoredObject(name, body, newest + 1, author, is_composed, parts, has_succeeded)
+            marks = tuple(key for key in (END_KEY, SUCCESS_KEY) if metadata.get(key) == 'true')
+            stored = StoredObject(name, body, newest + 1, author, is_composed, parts, marks)
             if live is not None and self.storage.is_versioned:
                 self.storage.versions[name, str(live.generation)] = live
             self.storage.objects[name] = stored

@@ -31,6 +31,7 @@ LIMITS = Limits(
     max_running_seconds=3_600,
     setup_seconds=3_600,
     stop_grace_seconds=20,
+    earlier_save_seconds=0,
     preemption_notice_seconds=120,
     control_plane_timeout_seconds=3_600,
     upload_seconds=60,

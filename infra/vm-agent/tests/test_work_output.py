@@ -13,7 +13,7 @@ from fake_storage import BUCKET, FakeStorage, StoredObject
 from vm_agent.control.output_findings import OutputFindings
 from vm_agent.health.finding import Finding
 from vm_agent.http.retry import RetryPolicy
-from vm_agent.storage.client import Author
+from vm_agent.storage.client import END_KEY, SUCCESS_KEY, Author
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.manifest import decode_manifest
 from vm_agent.storage.output_files import MANIFEST_NAME, WORK_PREFIX, Stamp
@@ -307,19 +307,19 @@ class RestoreTest(WorkOutputTestCase):
         vm = self.boot()
         (vm.output / 'model').write_text('saved')
         self.assertEqual(vm.sync.finish(POLICY), ())
-        self.assertFalse(self.manifest.has_succeeded)
+        self.assertEqual(self.manifest.marks, (END_KEY,))
         self.assertEqual(vm.sync.finish(POLICY, has_succeeded=True), ())
-        self.assertTrue(self.manifest.has_succeeded)
+        self.assertEqual(self.manifest.marks, (END_KEY, SUCCESS_KEY))
         self.assertEqual(sorted(decode_manifest(self.manifest.body, BUCKET, 'p/').files), ['model'])
         self.boot(Author('nanogpt', 2))
-        self.assertFalse(self.manifest.has_succeeded)
+        self.assertEqual(self.manifest.marks, ())
 
     def test_a_success_whose_outputs_are_not_all_saved_is_not_recorded(self) -> None:
         vm = self.boot()
         (vm.output / 'model').write_text('saved')
         self.cloud.reject = lambda received: 503 if received.path.endswith('/model') else None
         self.assertNotEqual(vm.sync.finish(RetryPolicy(tries_max=1, seconds_max=0.1), has_succeeded=True), ())
-        self.assertFalse(self.manifest.has_succeeded)
+        self.assertEqual(self.manifest.marks, ())
 
     @property
     def manifest(self) -> StoredObject:

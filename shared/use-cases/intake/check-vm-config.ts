@@ -63,7 +63,7 @@ const PARTS: readonly Part[] = [
 export function checkVmConfig(accepted: Accepted, study: AcceptedStudy | null): Problem | null {
   const job = study === null ? { ...accepted, jobId: accepted.spec.jobId, trial: null } : longestTrial(accepted, study);
   const configs = job.spec.replicaGroups.map(({ role, count }) =>
-    vmConfigOf({ ...job, attempt: ORDINAL_MAX }, { role, index: count - 1 }, longestRun(job)),
+    vmConfigOf({ ...job, attempt: ORDINAL_MAX, ledger: [{ ranAt: 0 }] }, { role, index: count - 1 }, longestRun(job)),
   );
   const problems = configs.map((config) =>
     jsonBytesOf(config) > METADATA_VALUE_BYTES_MAX ? describe(config) : checkClusterVariables(job.spec, config),
@@ -76,7 +76,10 @@ function longestRun({ spec }: Pick<ConfiguredJob, 'spec'>) {
   return { settings: LONGEST_SETTINGS, programMs: spec.limits.maxRunningMs + 86_400_000.5 };
 }
 
-function longestTrial({ spec, packages }: Accepted, { study }: AcceptedStudy): Omit<ConfiguredJob, 'attempt'> {
+function longestTrial(
+  { spec, packages }: Accepted,
+  { study }: AcceptedStudy,
+): Omit<ConfiguredJob, 'attempt' | 'ledger'> {
   const tuning = { spec, study, tuningId: spec.jobId };
   const jobId = trialJobIdOf(spec.jobId, ORDINAL_MAX);
   const values = Object.fromEntries(parametersIn(study.parameters).map(({ id, space }) => [id, longestValueOf(space)]));

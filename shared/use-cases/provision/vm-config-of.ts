@@ -1,9 +1,9 @@
 import { countGpus } from '#shared/catalog/catalog.ts';
 import { argvOf } from '#shared/domain/container.ts';
 import { imageHostOf } from '#shared/domain/image-reference.ts';
-import { type JobIn, type ReplicaId, replicasOf, type TrialRef } from '#shared/domain/job.ts';
+import { type AttemptRecord, type JobIn, type ReplicaId, replicasOf, type TrialRef } from '#shared/domain/job.ts';
 import { type ContainerProgram, type JobSpec, type ReplicaGroup, ROLES, type Role } from '#shared/domain/job-spec.ts';
-import { SETUP_MS_MAX, SETUP_REPORT_MS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
+import { FINAL_SAVE_MS_MAX, SETUP_MS_MAX, SETUP_REPORT_MS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 import { toCustomJobSpecDictionary } from '#shared/job-file/formats/vertex-ai/custom-job-spec-dictionary.ts';
@@ -13,7 +13,9 @@ import { withoutRepetitions } from '#shared/use-cases/provision/repeated-argumen
 import type { CachedEnvironments, ConfigSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 /** The parts of a job that its VMs are configured with. */
-export type ConfiguredJob = Pick<JobIn<'PREPARING'>, 'jobId' | 'attempt' | 'spec' | 'packages' | 'trial'>;
+export type ConfiguredJob = Pick<JobIn<'PREPARING'>, 'jobId' | 'attempt' | 'spec' | 'packages' | 'trial'> & {
+  readonly ledger: readonly Pick<AttemptRecord, 'ranAt'>[];
+};
 
 /**
  * The value of the metadata attribute `dropforge-config` of one replica's VM, whose program may run for `programMs`. Each
@@ -47,6 +49,7 @@ export function vmConfigOf(
       setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
       // The agent stops first and reports why: the rules add `maxRunningGraceMs`.
       uploadSeconds: UPLOAD_GRACE_MS / 1_000,
+      earlierSaveSeconds: earlierSaveSecondsOf(job, limits.stopGraceSeconds),
       keepOnFailureSeconds: job.spec.limits.keepOnFailureMs / 1_000,
       diskBytesMax: Math.min(diskBytesMax, bootDiskBytesMax),
       diskSetting: diskBytesMax < bootDiskBytesMax ? 'diskBytesMax' : 'bootDiskSizeGb',
@@ -56,6 +59,12 @@ export function vmConfigOf(
     health: healthOf(job.spec),
     cachedEnvironments: cachedEnvironmentsFor(job.spec, settings),
   });
+}
+
+/** A master whose peer was lost is healthy, and saves while the VMs of the next attempt boot. Alone, it was itself lost. */
+function earlierSaveSecondsOf({ ledger, spec }: ConfiguredJob, stopGraceSeconds: number): number {
+  const hasRun = (ledger.at(-1)?.ranAt ?? null) !== null;
+  return hasRun && replicasOf(spec).length > 1 ? stopGraceSeconds + FINAL_SAVE_MS_MAX / 1_000 : 0;
 }
 
 /** The replicas of a role; the master's if the job has none of it. */

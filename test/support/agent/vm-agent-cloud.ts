@@ -194,6 +194,7 @@ export function configure(
       maxRunningSeconds: 60,
       setupSeconds: 60,
       stopGraceSeconds: 5,
+      earlierSaveSeconds: 0,
       preemptionNoticeSeconds: 10,
       controlPlaneTimeoutSeconds: 30,
       uploadSeconds: 30,

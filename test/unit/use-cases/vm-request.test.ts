@@ -54,6 +54,14 @@ it('names the setting that limits the disk: the boot disk of the job, or the con
   expect(limitsWith(2 ** 60)).toMatchObject({ diskBytesMax: 0.95 * 100 * 2 ** 30, diskSetting: 'bootDiskSizeGb' });
 });
 
+it('leaves an interrupted attempt time to save only if it ran, and its master can have outlived another replica', () => {
+  const neverRan = place(jobAfter(place(accepted, 0), ['VMS_CREATED', 1_000], ['ATTEMPT_INTERRUPTED', 60_000]), 80_000);
+  const [group] = second.spec.replicaGroups;
+  const alone = { ...second, spec: { ...second.spec, replicaGroups: [group] as const } };
+  const seconds = [second, place(accepted, 0), neverRan, alone].map((job) => limitsOf(job, MASTER).earlierSaveSeconds);
+  expect(seconds).toEqual([20 + 30, 0, 0, 0]);
+});
+
 describe('the cluster of a job', () => {
   const configOf = (job: Job, replica: ReplicaId) =>
     JSON.parse(requestFor(place(job, 0), replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;

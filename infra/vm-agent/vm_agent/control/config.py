@@ -36,6 +36,8 @@ class Limits:
     max_running_seconds: float
     setup_seconds: float
     stop_grace_seconds: float
+    earlier_save_seconds: float
+    """In a cluster, how long the attempt before, whose program ran, may still save its outputs; 0 if none can."""
     preemption_notice_seconds: float
     control_plane_timeout_seconds: float
     """Without an answer from the control plane for this long, the VM saves its output and powers off."""

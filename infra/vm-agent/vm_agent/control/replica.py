@@ -10,6 +10,7 @@ from typing import Dict, Mapping, Optional, Tuple
 from vm_agent.control.container_launcher import ContainerLauncher
 from vm_agent.control.context import Launcher, Replica
 from vm_agent.control.decisions import StopNotice
+from vm_agent.control.earlier_save import await_earlier_save
 from vm_agent.control.python_launcher import PythonLauncher
 from vm_agent.control.state_file import State
 from vm_agent.control.supervisor import POLL_SECONDS
@@ -150,6 +151,7 @@ def _claim(replica: Replica) -> Manifest:
     """Claims the job directory, which shows that it can be written before anything is run for it."""
     directory, policy, spec = replica.directory, replica.retry_policy, replica.config.spec
     try:
+        await_earlier_save(replica)
         return directory.claim(policy) if spec.saves_output else directory.read_manifest(policy)
     except Fenced as fenced:
         raise ReplicaEnded(ExitReport('STOPPED', str(fenced))) from fenced

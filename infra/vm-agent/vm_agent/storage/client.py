@@ -28,8 +28,10 @@ ERROR_BYTES_MAX = 65_536
 JOB_KEY = 'dropforge-job'
 ATTEMPT_KEY = 'dropforge-attempt'
 PARTS_KEY = 'dropforge-parts-md5'
-# Read by the control plane (shared/use-cases/provision/find-success.ts).
+# Marks of a manifest. The first is read by the control plane (shared/use-cases/provision/find-success.ts), the second by
+# the next attempt.
 SUCCESS_KEY = 'dropforge-succeeded'
+END_KEY = 'dropforge-ended'
 # A smaller part in the metadata of an object was not written by an agent.
 PART_BYTES_MIN = 1_048_576
 
@@ -84,6 +86,8 @@ class ObjectInfo:
     modified_ns: Optional[int] = None
     """When the program wrote the file, since the epoch; None if unknown."""
     parts: Optional[PartsMd5] = None
+    has_ended: bool = False
+    """Whether its author has saved all that it will."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,8 @@ class Upload:
     parts_prefix: str = 'dropforge-parts/'
     """Where the parts of a large file are until they are composed."""
     parts: Optional[PartsMd5] = None
-    has_succeeded: bool = False
-    """Whether the author's program has succeeded, and has no outputs that are not saved."""
+    marks: Tuple[str, ...] = ()
+    """SUCCESS_KEY: the author's program has succeeded, and has no outputs that are not saved. END_KEY: it has ended."""
 
     def part(self, name: str) -> 'Upload':
         """Returns the upload of a part, whose name is new."""
@@ -111,8 +115,7 @@ class Upload:
         metadata = {JOB_KEY: self.author.job_id, ATTEMPT_KEY: str(self.author.attempt)}
         if self.parts is not None:
             metadata[PARTS_KEY] = self.parts.encode()
-        if self.has_succeeded:
-            metadata[SUCCESS_KEY] = 'true'
+        metadata.update((key, 'true') for key in self.marks)
         return {'name': self.name, 'contentType': 'application/octet-stream', 'metadata': metadata}
 
 
@@ -277,6 +280,7 @@ def parse_object_info(item: Mapping[str, Any]) -> ObjectInfo:
         md5=item.get('md5Hash'),
         author=Author(str(metadata.get(JOB_KEY, '')), int(attempt)) if attempt.isdecimal() else None,
         parts=_parse_parts(str(metadata.get(PARTS_KEY, ''))),
+        has_ended=metadata.get(END_KEY) == 'true',
     )
 
 

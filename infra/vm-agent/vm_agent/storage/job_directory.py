@@ -65,13 +65,16 @@ class JobDirectory:
         self._refresh_generation(MANIFEST_NAME, policy)
 
     def write_manifest(
-        self, files: Mapping[str, ObjectInfo], policy: RetryPolicy, has_succeeded: bool = False
+        self, files: Mapping[str, ObjectInfo], policy: RetryPolicy, marks: Tuple[str, ...] = ()
     ) -> None:
         """
-        Commits the uploaded files: what the manifest names is what a later attempt restores. `has_succeeded` says that
-        there will be none, as the program has succeeded and these are all of its outputs.
+        Commits the uploaded files: what the manifest names is what a later attempt restores. For `marks`, see Upload.
         """
-        self._write_manifest(Manifest(self.author, files), policy, has_succeeded)
+        self._write_manifest(Manifest(self.author, files), policy, marks)
+
+    def stat_manifest(self, policy: RetryPolicy) -> Optional[ObjectInfo]:
+        """Returns which attempt wrote the manifest last, and whether it has ended; None if there is no manifest."""
+        return self.stat(MANIFEST_NAME, policy)
 
     def upload(self, name: str, path: Path, policy: RetryPolicy) -> ObjectInfo:
         """Uploads one file. Also raises FileChanged or OSError."""
@@ -149,14 +152,13 @@ class JobDirectory:
             # A user's file of this name, or a damaged manifest: it fences no attempt, and is replaced.
             return Manifest(None)
 
-    def _write_manifest(self, manifest: Manifest, policy: RetryPolicy, has_succeeded: bool = False) -> None:
+    def _write_manifest(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...] = ()) -> None:
         body = MemoryBody(encode_manifest(manifest))
         # If the answer is lost, it is not known which generations the manifest names.
         self._named = None
 
         def send(upload: Upload) -> ObjectInfo:
-            marked = replace(upload, has_succeeded=has_succeeded)
-            return call_with_retry(lambda: self._storage.insert(marked, body), policy)
+            return call_with_retry(lambda: self._storage.insert(replace(upload, marks=marks), body), policy)
 
         self._write(MANIFEST_NAME, send, policy)
         self._named = manifest.files

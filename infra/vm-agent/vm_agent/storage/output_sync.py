@@ -9,7 +9,7 @@ from typing import Callable, Collection, Dict, FrozenSet, Iterator, Mapping, Opt
 
 from vm_agent.http.retry import RetryPolicy, TransientError, backoff_delays
 from vm_agent.storage.body import FileChanged
-from vm_agent.storage.client import ObjectInfo, StorageRejected
+from vm_agent.storage.client import END_KEY, SUCCESS_KEY, ObjectInfo, StorageRejected
 from vm_agent.storage.half_written import HalfWritten
 from vm_agent.storage.job_directory import Fenced, JobDirectory
 from vm_agent.storage.open_files import is_log_name
@@ -35,7 +35,8 @@ class _FinalRound:
     policy: RetryPolicy
     give_up_at: float
     """By time.monotonic()."""
-    has_succeeded: bool
+    marks: Tuple[str, ...]
+    """For the manifest, when everything is uploaded."""
     was_killed: bool
 
     def step_policy(self) -> RetryPolicy:
@@ -123,7 +124,7 @@ class OutputSync:
         """
         Uploads everything in final rounds, until all is uploaded or `policy.seconds_max` has passed: the VM's disk is
         deleted afterwards. If a signal killed the program, files that it was writing stay in their last committed
-        version. `has_succeeded` is recorded with the last commit if everything is uploaded. Returns why files could not be
+        version. The last commit records the end, and `has_succeeded`, if everything is uploaded. Returns why files could not be
         uploaded. Raises Fenced.
         """
         if not was_killed:
@@ -133,8 +134,9 @@ class OutputSync:
         with self._round:
             self._staging.clear()
             give_up_at = time.monotonic() + policy.seconds_max
+            marks = (END_KEY, SUCCESS_KEY) if has_succeeded else (END_KEY,)
             for delay_seconds in backoff_delays():
-                problems = self._sync_final(_FinalRound(policy, give_up_at, has_succeeded, was_killed))
+                problems = self._sync_final(_FinalRound(policy, give_up_at, marks, was_killed))
                 is_out_of_time = time.monotonic() + delay_seconds > give_up_at
                 if not problems or is_out_of_time or policy.cancelled.wait(delay_seconds):
                     return problems
@@ -215,10 +217,10 @@ class OutputSync:
             if changed:
                 self._directory.check_claim(round_.step_policy())
             problems = self._upload_final({name: scan.files[name] for name in oldest_first}, round_)
-            has_succeeded = round_.has_succeeded and not problems
+            marks = () if problems else round_.marks
             emptied = find_emptied(self._saved.committed, scan.files) if round_.was_killed else frozenset()
             held = half_saved.union(problems, emptied)
-            self._commit(scan.files, held, round_.step_policy(), has_succeeded)
+            self._commit(scan.files, held, round_.step_policy(), marks)
         except (TransientError, StorageRejected) as error:
             return (str(error),)
         return tuple(f'{name}: {problem}' for name, problem in problems.items())
@@ -239,15 +241,15 @@ class OutputSync:
         return problems
 
     def _commit(
-        self, files: Mapping[str, Stamp], held: FrozenSet[str], policy: RetryPolicy, has_succeeded: bool = False
+        self, files: Mapping[str, Stamp], held: FrozenSet[str], policy: RetryPolicy, marks: Tuple[str, ...] = ()
     ) -> None:
         """Writes the manifest, unless it is the same: held files stay in their last committed version."""
         named = {name: self._saved.files[name].info for name in files if name not in held}
         kept = {name: self._saved.committed[name] for name in held if name in self._saved.committed}
         self._held.update(self.tree.find_held(self._saved.committed))
         committed = {**named, **kept}
-        if committed != self._saved.committed or has_succeeded:
-            self._directory.write_manifest({**self._held, **committed}, policy, has_succeeded)
+        if committed != self._saved.committed or marks:
+            self._directory.write_manifest({**self._held, **committed}, policy, marks)
         self._saved.committed = committed
         self._saved.files = {name: file for name, file in self._saved.files.items() if name in committed}
 

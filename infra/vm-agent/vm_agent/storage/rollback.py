@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from vm_agent.http.retry import RetryPolicy
-from vm_agent.storage.client import ObjectInfo
+from vm_agent.storage.client import END_KEY, ObjectInfo
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.open_files import is_log_name
@@ -68,7 +68,7 @@ class Rollback:
         if earlier is None:
             return None
         kept = self._keep_newer(current, earlier.files)
-        self.directory.write_manifest(earlier.files, self.policy)
+        self.directory.write_manifest(earlier.files, self.policy, (END_KEY,))
         return RolledBack(earlier.files, kept)
 
     def _find_manifest(self, versions: Mapping[str, Sequence[ObjectInfo]], before: float) -> Optional[Manifest]:

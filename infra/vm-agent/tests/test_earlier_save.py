@@ -1,0 +1,63 @@
+"""The wait for the final save of the attempt before, against a fake Cloud Storage."""
+
+import threading
+import time
+import unittest
+from types import SimpleNamespace
+from typing import Any, List
+
+from fake_storage import BUCKET, FakeStorage
+from vm_agent.control.earlier_save import await_earlier_save
+from vm_agent.http.retry import RetryPolicy
+from vm_agent.storage.client import END_KEY, Author
+from vm_agent.storage.job_directory import JobDirectory
+
+POLICY = RetryPolicy(tries_max=1, seconds_max=5)
+
+
+class EarlierSaveTest(unittest.TestCase):
+    def setUp(self) -> None:
+        cloud = FakeStorage()
+        self.addCleanup(cloud.close)
+        self.storage = cloud.connect()
+        self.logged: List[str] = []
+        self.directory(1).claim(POLICY)
+
+    def directory(self, attempt: int) -> JobDirectory:
+        return JobDirectory(self.storage, f'gs://{BUCKET}/p', Author('cluster', attempt))
+
+    def replica(self, seconds: float, is_master: bool = True) -> Any:
+        return SimpleNamespace(
+            config=SimpleNamespace(
+                limits=SimpleNamespace(earlier_save_seconds=seconds), spec=SimpleNamespace(saves_output=is_master)
+            ),
+            directory=self.directory(2),
+            retry_policy=POLICY,
+            setup_deadline=time.monotonic() + 60,
+            log=lambda text, _severity: self.logged.append(text),
+            stop_signal=SimpleNamespace(wait=lambda _seconds: threading.Event().wait(0.01)),
+            supervisor=SimpleNamespace(check=lambda: None),
+        )
+
+    def test_a_master_that_never_says_that_it_has_ended_is_awaited_for_a_limited_time(self) -> None:
+        await_earlier_save(self.replica(0.1))
+        self.assertRegex(self.logged[-1], 'has not saved everything')
+
+    def test_the_wait_is_over_when_everything_is_saved(self) -> None:
+        self.directory(1).write_manifest({}, POLICY, (END_KEY,))
+        await_earlier_save(self.replica(60))
+        self.assertEqual(self.logged, [])
+
+    def test_other_replicas_restore_what_their_master_does(self) -> None:
+        self.directory(1).write_manifest({}, POLICY, (END_KEY,))
+        waiting = threading.Thread(target=await_earlier_save, args=[self.replica(0.1, is_master=False)], daemon=True)
+        waiting.start()
+        waiting.join(0.3)
+        self.assertTrue(waiting.is_alive())
+        self.directory(2).claim(POLICY)
+        waiting.join(10)
+        self.assertFalse(waiting.is_alive())
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,45 @@
+"""The final save of the attempt before, in a cluster: its master can be healthy, as it was another replica that was lost."""
+
+import time
+from typing import Optional
+
+from vm_agent.control.context import Replica
+from vm_agent.storage.client import ObjectInfo
+
+# Between two looks at the manifest.
+POLL_SECONDS = 1.0
+
+
+def await_earlier_save(replica: Replica) -> None:
+    """
+    Returns when the attempt before can save no more. For the master, that is when it has saved everything, or after
+    `earlier_save_seconds`. Other replicas wait for the master's claim, so that all of them restore the same files. Raises
+    ReplicaEnded, Fenced, StorageRejected and TransientError.
+    """
+    seconds = replica.config.limits.earlier_save_seconds
+    if seconds == 0:
+        return
+    is_master = replica.config.spec.saves_output
+    give_up_at = time.monotonic() + seconds if is_master else replica.setup_deadline
+    is_over = _has_ended if is_master else _is_claimed
+    is_logged = False
+    while not is_over(replica, replica.directory.stat_manifest(replica.retry_policy)):
+        if time.monotonic() >= give_up_at:
+            replica.log('The attempt before has not saved everything: its last committed files are restored.', 'WARNING')
+            return
+        if not is_logged:
+            replica.log('The outputs of the attempt before are awaited, which may still be saving them.', 'INFO')
+            is_logged = True
+        replica.stop_signal.wait(POLL_SECONDS)
+        replica.supervisor.check()
+
+
+def _has_ended(replica: Replica, manifest: Optional[ObjectInfo]) -> bool:
+    author = None if manifest is None else manifest.author
+    is_earlier = author is not None and replica.directory.author.fences(author)
+    return not is_earlier or (manifest is not None and manifest.has_ended)
+
+
+def _is_claimed(replica: Replica, manifest: Optional[ObjectInfo]) -> bool:
+    own, author = replica.directory.author, None if manifest is None else manifest.author
+    return author is not None and author.job_id == own.job_id and author.attempt >= own.attempt

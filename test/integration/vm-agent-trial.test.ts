@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -5,6 +6,7 @@ import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import { eventFileOf } from '../support/agent/event-file.ts';
 import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
+import { createMachine } from '../support/agent/vm-agent-local-machine.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
 import { makeSdist } from '../support/agent/vm-agent-package.ts';
 
@@ -123,6 +125,50 @@ wait('go')
 
     const withSome = cloud().heartbeats.filter(({ measurements }) => measurements !== undefined);
     expect(withSome.map(({ measurements }) => measurements?.map(({ step }) => step))).toEqual([[1], [1], [1], [1]]);
+  });
+});
+
+describe('reports without a step', () => {
+  /** Reports three values, one with AI Platform's library, then saves how often it has, and fails. */
+  const REPORTS = `
+import json, os, sys
+checkpoint = os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'done')
+done = int(open(checkpoint).read()) if os.path.exists(checkpoint) else 0
+lines = []
+for number in range(done + 1, done + 4):
+    with open(os.environ['DROPFORGE_METRICS_FILE'], 'a') as file:
+        file.write(json.dumps({'loss': number}) + '\\n')
+    lines.append(json.dumps({'timestamp': number, 'trial': '3', 'accuracy': str(number), 'global_step': '0'}))
+    with open(os.environ['CLOUD_ML_HP_METRIC_FILE'], 'w') as file:
+        file.write('\\n'.join(lines) + '\\n')
+SAVE
+sys.exit(1)
+`;
+
+  async function runTwoAttempts(task: string): Promise<void> {
+    const sdist = await makeSdist(task);
+    configure(cloud(), [sdist], asTrial);
+    await ended(machine().boot());
+    const second = await createMachine(cloud());
+    try {
+      configure(cloud(), [sdist], (config) => asTrial(config, { attempt: 2 }));
+      await once(second.boot(), 'exit');
+    } finally {
+      await second.remove();
+    }
+  }
+
+  it('are numbered on from the checkpoint with which a later attempt begins', async () => {
+    await runTwoAttempts(REPORTS.replace('SAVE', "open(checkpoint, 'w').write(str(done + 3))"));
+    expect(reported('loss')).toEqual({ 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6 });
+    // Google's library counts from 0.
+    expect(reported('accuracy')).toEqual({ 0: 1, 1: 2, 2: 3, 3: 4, 4: 5, 5: 6 });
+  });
+
+  it('are numbered from the start by an attempt that begins without a checkpoint', async () => {
+    await runTwoAttempts(REPORTS.replace('SAVE', ''));
+    expect(reported('loss')).toEqual({ 1: 1, 2: 2, 3: 3 });
+    expect(reported('accuracy')).toEqual({ 0: 1, 1: 2, 2: 3 });
   });
 });
 

@@ -11,6 +11,7 @@ from vm_agent.control.earlier_save import await_earlier_save
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.client import END_KEY, Author
 from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.storage.manifest import Manifest
 
 POLICY = RetryPolicy(tries_max=1, seconds_max=5)
 
@@ -44,12 +45,12 @@ class EarlierSaveTest(unittest.TestCase):
         self.assertRegex(self.logged[-1], 'has not saved everything')
 
     def test_the_wait_is_over_when_everything_is_saved(self) -> None:
-        self.directory(1).write_manifest({}, POLICY, (END_KEY,))
+        self.directory(1).write_manifest(Manifest(None), POLICY, (END_KEY,))
         await_earlier_save(self.replica(60))
         self.assertEqual(self.logged, [])
 
     def test_other_replicas_restore_what_their_master_does(self) -> None:
-        self.directory(1).write_manifest({}, POLICY, (END_KEY,))
+        self.directory(1).write_manifest(Manifest(None), POLICY, (END_KEY,))
         waiting = threading.Thread(target=await_earlier_save, args=[self.replica(0.1, is_master=False)], daemon=True)
         waiting.start()
         waiting.join(0.3)

@@ -52,7 +52,7 @@ class ScanTest(unittest.TestCase):
 
 class FormatTest(unittest.TestCase):
     def test_decodes_the_manifest_that_it_encoded_and_rejects_any_other(self) -> None:
-        manifest = Manifest(AUTHOR, {'a': info('a', 7), 'b': replace(info('b', 8), modified_ns=9)})
+        manifest = Manifest(AUTHOR, {'a': info('a', 7), 'b': replace(info('b', 8), modified_ns=9)}, {'loss': 3})
         self.assertEqual(decode_manifest(encode_manifest(manifest), 'bucket', 'p/'), manifest)
         for body in (b'', b'[]', b'{"attempt": 1}', b'{"attempt": 1, "files": []}'):
             with self.assertRaises(ValueError):

@@ -9,6 +9,7 @@ from fake_storage import FakeStorage
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.client import Author, ObjectInfo
 from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.output_files import MANIFEST_NAME
 from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.rollback import Moment, RolledBack, Rollback
@@ -37,7 +38,7 @@ class RollbackTest(unittest.TestCase):
             path = self.folder / name.replace('_', '.')
             path.write_text(text, 'utf-8')
             self.saved[path.name] = self.directory.upload(path.name, path, POLICY)
-        self.directory.write_manifest(self.saved, POLICY)
+        self.directory.write_manifest(Manifest(None, self.saved), POLICY)
         return self.storage.objects[f'job/{MANIFEST_NAME}'].generation / 1e6
 
     def roll_back(self, before: Optional[float], started_at: float = 0.0) -> Optional[RolledBack]:

@@ -12,6 +12,7 @@ from fake_storage import BUCKET, FakeStorage
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.client import Author, ObjectInfo
 from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.output_tree import OutputTree
 from vm_agent.storage.restore import Restore
 
@@ -46,14 +47,14 @@ class VersionsTest(unittest.TestCase):
 
     def test_uploads_that_are_never_committed_keep_only_the_committed_version(self) -> None:
         directory = self.open(1)
-        directory.write_manifest({'x': self.save(directory, 'committed')}, POLICY)
+        directory.write_manifest(Manifest(None, {'x': self.save(directory, 'committed')}), POLICY)
         for number in range(5):
             self.save(directory, f'uncommitted {number}')
         self.assertEqual(self.replaced(), [b'committed'])
 
     def test_attempts_that_end_before_they_commit_keep_only_the_committed_version(self) -> None:
         directory = self.open(1)
-        directory.write_manifest({'x': self.save(directory, 'committed')}, POLICY)
+        directory.write_manifest(Manifest(None, {'x': self.save(directory, 'committed')}), POLICY)
         for attempt in range(2, 7):
             self.save(self.open(attempt), f'of attempt {attempt}')
         self.assertEqual(self.replaced(), [b'committed'])
@@ -62,11 +63,11 @@ class VersionsTest(unittest.TestCase):
 
     def test_deletes_nothing_that_a_manifest_names_whose_answer_was_lost(self) -> None:
         directory = self.open(1)
-        directory.write_manifest({'x': self.save(directory, 'first')}, POLICY)
+        directory.write_manifest(Manifest(None, {'x': self.save(directory, 'first')}), POLICY)
         second = self.save(directory, 'second')
         self.cloud.lose_answer = lambda received: received.path.endswith('/p/dropforge-manifest.json')
         with self.assertRaises(TransientError):
-            directory.write_manifest({'x': second}, POLICY)
+            directory.write_manifest(Manifest(None, {'x': second}), POLICY)
         self.cloud.lose_answer = lambda _: False
         self.save(directory, 'third')
         self.assertIn(b'second', self.replaced())

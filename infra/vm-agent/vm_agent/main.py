@@ -233,6 +233,7 @@ class Boot:
         sync = OutputSync(self._directory, tree, staging, self._logs.log)
         findings = OutputFindings(self._health.monitor.record)
         sync.report_unsaved(findings.add_unsaved)
+        sync.count_reports = self._metrics.count_reports
         monitored = Monitored(
             limits=config.limits,
             stop_signal=self._stop_signal,

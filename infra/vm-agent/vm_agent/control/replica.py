@@ -47,6 +47,7 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
     started_at = state.program_started_at or time.time()
     is_continued = state.program_started_at is not None
     intervals = replica.config.intervals
+    replica.metrics.continue_counts(replica.sync.reports)
     replica.metrics.start(started_at, is_continued, intervals.sync_seconds)
     replica.metrics.follow(min(READ_SECONDS, intervals.heartbeat_seconds))
     state = replace(state, program_started_at=started_at)
@@ -99,7 +100,9 @@ def _reopen_output(replica: Replica, state: State, policy: RetryPolicy) -> None:
     # A program in a container may have left a link in its place: then what was saved stays.
     if folder is not None and not has_link(replica.home, folder):
         sync.tree.work = open_work_folder(replica, folder)
-    sync.record_committed(replica.directory.read_manifest(policy).files)
+    manifest = replica.directory.read_manifest(policy)
+    sync.record_committed(manifest.files)
+    sync.reports = manifest.reports
 
 
 def _has_files(replica: Replica) -> bool:
@@ -188,6 +191,7 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     """Restores the output of earlier attempts. After a reboot, the local files are newer than the bucket's and stay."""
     if state.is_restored:
         replica.sync.record_committed(claimed.files)
+        replica.sync.reports = claimed.reports
         # The files that the program saved before the reboot are on the disk.
         return replace(state, has_restored=state.has_restored or bool(claimed.files))
     try:
@@ -199,6 +203,7 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
         raise ReplicaEnded(ExitReport('JOB_DIR_UNWRITABLE', message, evidence=(str(error),))) from error
     held = {name: info for name, info in claimed.files.items() if not tree.has_place(name)}
     replica.sync.record_restored(restored, held)
+    replica.sync.reports = claimed.reports if restored else {}
     state = replace(state, is_restored=True, has_restored=bool(restored))
     replica.write_state(state)
     return state

@@ -6,7 +6,7 @@ file again, with its last 100 reports (github.com/GoogleCloudPlatform/cloudml-hy
 import hashlib
 import math
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from vm_agent.metrics.records import Sample, parse_record
 from vm_agent.storage.foreign_files import open_below
@@ -66,6 +66,13 @@ class HypertuneFile:
         self._last_steps[name] = (step, is_counted)
         self.step = step
         return step
+
+    def counts(self) -> Dict[str, int]:
+        """Returns how many reports of each metric were counted."""
+        return {name: int(step) + 1 for name, (step, is_counted) in self._last_steps.items() if is_counted}
+
+    def continue_counts(self, counts: Mapping[str, int]) -> None:
+        self._last_steps.update((name, (count - 1.0, True)) for name, count in counts.items())
 
     def to_json(self) -> Dict[str, Any]:
         return {'seen': list(self._seen), 'lastSteps': self._last_steps, 'step': self.step}

@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.serial_console import write_to_console
@@ -97,8 +97,9 @@ class ProgramMetrics:
         self._output = None if settings.metric_ids is None else OutputMetrics()
         self._lines = LogLines() if settings.reads_output else None
         self._mlflow = MlflowDatabase(paths.mlflow_database, paths.output, settings.saves_output, settings.log)
+        self._hypertune = HypertuneFile(paths.hypertune_file)
         sources: Tuple[Optional[MetricSource], ...] = (
-            HypertuneFile(paths.hypertune_file),
+            self._hypertune,
             self._metrics_file,
             self._events,
             self._mlflow,
@@ -113,7 +114,10 @@ class ProgramMetrics:
         self._times = SampleTimes(BootClock())
         self._steps: Tuple[Optional[float], Optional[float]] = (None, None)
         self._started_at: Optional[float] = None
+        self._counts: Dict[str, int] = {}
         self._is_finished = threading.Event()
+        self._is_due = threading.Event()
+        self._has_read = threading.Event()
         self._reported: Set[str] = set()
         # Held while files are read, which may take seconds.
         self._reading = threading.Lock()
@@ -124,6 +128,23 @@ class ProgramMetrics:
         Called for every sample that is taken, with its series as `name`, and with step and time. They must not raise,
         nor wait: the reading of metrics waits for them.
         """
+
+    def continue_counts(self, counts: Mapping[str, int]) -> None:
+        """Called before `start`: reports without a step are numbered on from those of earlier attempts."""
+        self._names.counts.update(counts)
+        self._hypertune.continue_counts(counts)
+
+    def count_reports(self) -> Dict[str, int]:
+        """
+        Returns how often each of a trial's metrics has been reported without a step, until now; waits for at most
+        READ_SECONDS_MAX, whatever a file or database of the program does to its reader.
+        """
+        if self._measurements.metric_ids and not self._is_finished.is_set():
+            self._has_read.clear()
+            self._is_due.set()
+            self._has_read.wait(READ_SECONDS_MAX)
+        with self._lock:
+            return dict(self._counts)
 
     def start(self, started_at: float, is_continued: bool, interval_seconds: float) -> None:
         """
@@ -147,12 +168,17 @@ class ProgramMetrics:
 
         def run() -> None:
             pause = interval_seconds
-            while not self._is_finished.wait(pause):
+            while True:
+                self._is_due.wait(pause)
+                self._is_due.clear()
+                if self._is_finished.is_set():
+                    return
                 began_at = time.monotonic()
                 try:
                     self.read()
                 except Exception as error:
                     self._report('reading', error)
+                self._has_read.set()
                 pause = max(interval_seconds, (time.monotonic() - began_at) / READ_FRACTION_MAX)
 
         threading.Thread(target=run, name='metrics', daemon=True).start()
@@ -177,6 +203,7 @@ class ProgramMetrics:
         a moment, since the VM may be shut down. What takes longer goes on while the output is saved.
         """
         self._is_finished.set()
+        self._is_due.set()
         if self._bucket_events is not None and not is_hurried and self._needs_bucket():
             self._bucket_events.finish()
 
@@ -244,8 +271,10 @@ class ProgramMetrics:
                 # A job is not lost for a metric.
                 self._report(type(source).__name__, error)
         steps = self._find_steps()
+        counts = {**self._names.counts, **self._hypertune.counts()}
         with self._lock:
             self._steps = steps
+            self._counts = {name: counts[name] for name in self._measurements.metric_ids.intersection(counts)}
         return any(source.is_behind for source in self._sources)
 
     def _take(self, sample: Sample, rank: int, progress: float) -> None:

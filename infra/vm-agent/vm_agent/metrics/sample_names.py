@@ -20,7 +20,8 @@ class SampleNames:
         self._mask = mask
         self._wanted = wanted
         self._ranks: Dict[str, int] = {}
-        self._counts: Dict[str, int] = {}
+        self.counts: Dict[str, int] = {}
+        """The number of the last report of each metric that is reported without a step."""
         self._shown: Dict[str, str] = {}
         self._omitted: Set[int] = set()
         self.omitted_sample_count = 0
@@ -60,11 +61,11 @@ class SampleNames:
         """Returns the program's step, or the number of the report if it has none."""
         if sample.step is not None:
             return sample.step
-        count = self._counts[sample.name] = self._counts.get(sample.name, 0) + 1
+        count = self.counts[sample.name] = self.counts.get(sample.name, 0) + 1
         return count
 
     def to_json(self) -> Dict[str, Any]:
-        return {'ranks': self._ranks, 'counts': self._counts}
+        return {'ranks': self._ranks, 'counts': self.counts}
 
     def restore(self, body: Dict[str, Any]) -> None:
-        self._ranks, self._counts = dict(body['ranks']), dict(body['counts'])
+        self._ranks, self.counts = dict(body['ranks']), dict(body['counts'])

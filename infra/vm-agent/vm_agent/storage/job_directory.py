@@ -64,13 +64,12 @@ class JobDirectory:
         """Raises Fenced if a later attempt has claimed the directory since."""
         self._refresh_generation(MANIFEST_NAME, policy)
 
-    def write_manifest(
-        self, files: Mapping[str, ObjectInfo], policy: RetryPolicy, marks: Tuple[str, ...] = ()
-    ) -> None:
+    def write_manifest(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...] = ()) -> None:
         """
-        Commits the uploaded files: what the manifest names is what a later attempt restores. For `marks`, see Upload.
+        Commits the uploaded files, whoever is the manifest's author: what it names is what a later attempt restores. For
+        `marks`, see Upload.
         """
-        self._write_manifest(Manifest(self.author, files), policy, marks)
+        self._write_manifest(replace(manifest, author=self.author), policy, marks)
 
     def stat_manifest(self, policy: RetryPolicy) -> Optional[ObjectInfo]:
         """Returns which attempt wrote the manifest last, and whether it has ended; None if there is no manifest."""

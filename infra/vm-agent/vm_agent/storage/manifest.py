@@ -13,6 +13,8 @@ class Manifest:
     """The last attempt that claimed the directory; None if none has."""
     files: Mapping[str, ObjectInfo] = field(default_factory=dict)
     """By name below the job directory."""
+    reports: Mapping[str, int] = field(default_factory=dict)
+    """For a trial, how often each of its metrics had been reported without a step when the files were saved."""
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -20,7 +22,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
     author = manifest.author
     claim = {} if author is None else {'jobId': author.job_id, 'attempt': author.attempt}
     # Agents of earlier versions require `completeTo`.
-    body = {**claim, 'completeTo': None, 'files': files}
+    body = {**claim, 'completeTo': None, 'reports': dict(manifest.reports), 'files': files}
     return json.dumps(body, indent=1, allow_nan=False).encode('utf-8')
 
 
@@ -47,6 +49,8 @@ def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:
                 modified_ns=int(file['modifiedNs']) if 'modifiedNs' in file else None,
             )
         author = Author(str(parsed['jobId']), int(parsed['attempt']))
-        return Manifest(author, files)
+        # Manifests of earlier versions do not have it.
+        reports = {str(name): int(count) for name, count in parsed.get('reports', {}).items()}
+        return Manifest(author, files, reports)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f'not a valid manifest: {error!r}') from error

@@ -12,6 +12,7 @@ from vm_agent.storage.body import FileChanged
 from vm_agent.storage.client import END_KEY, SUCCESS_KEY, ObjectInfo, StorageRejected
 from vm_agent.storage.half_written import HalfWritten
 from vm_agent.storage.job_directory import Fenced, JobDirectory
+from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.open_files import is_log_name
 from vm_agent.storage.output_changes import Saved, SavedFile
 from vm_agent.storage.output_files import Stamp, parent_of, stamp_of
@@ -56,6 +57,11 @@ class OutputSync:
         self._snapshots = Snapshots(tree, directory.prefix, staging, self._warn_once)
         self._saved = Saved()
         self._held: Dict[str, ObjectInfo] = {}
+        self.count_reports: Callable[[], Mapping[str, int]] = dict
+        """Returns how often the program has reported each metric until now; see Manifest."""
+        self.reports: Mapping[str, int] = {}
+        """The same for the committed files."""
+        self._counted: Mapping[str, int] = {}
         self.knows_manifest = False
         """Whether a commit leaves in the manifest what stays in its last version."""
         self._warnings: Set[str] = set()
@@ -163,6 +169,7 @@ class OutputSync:
 
     def _sync(self, interval_seconds: float, policy: RetryPolicy) -> None:
         """Saves one snapshot. A file that the program rewrote during its upload is copied in a second try."""
+        self._counted = self.count_reports()
         for _ in range(2):
             snapshot = self._snapshots.take(self._saved, interval_seconds, self._is_finishing)
             if snapshot is None or self._save(snapshot, policy):
@@ -199,6 +206,7 @@ class OutputSync:
                 raise TransientError(f'{name}: {error}') from error
 
     def _sync_final(self, round_: _FinalRound) -> Tuple[str, ...]:
+        self._counted = self.count_reports()
         scan = self.tree.scan(self._directory.prefix)
         for problem in scan.skipped:
             self._warn_once(f'A file of the output cannot be uploaded: {problem}.')
@@ -248,8 +256,11 @@ class OutputSync:
         kept = {name: self._saved.committed[name] for name in held if name in self._saved.committed}
         self._held.update(self.tree.find_held(self._saved.committed))
         committed = {**named, **kept}
+        changed = [name for name, info in committed.items() if self._saved.committed.get(name) != info]
+        if not all(map(is_log_name, changed)):
+            self.reports = self._counted
         if committed != self._saved.committed or marks:
-            self._directory.write_manifest({**self._held, **committed}, policy, marks)
+            self._directory.write_manifest(Manifest(None, {**self._held, **committed}, self.reports), policy, marks)
         self._saved.committed = committed
         self._saved.files = {name: file for name, file in self._saved.files.items() if name in committed}
 

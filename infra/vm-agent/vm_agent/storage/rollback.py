@@ -68,7 +68,7 @@ class Rollback:
         if earlier is None:
             return None
         kept = self._keep_newer(current, earlier.files)
-        self.directory.write_manifest(earlier.files, self.policy, (END_KEY,))
+        self.directory.write_manifest(earlier, self.policy, (END_KEY,))
         return RolledBack(earlier.files, kept)
 
     def _find_manifest(self, versions: Mapping[str, Sequence[ObjectInfo]], before: float) -> Optional[Manifest]:

@@ -9,7 +9,13 @@ import { type Endpoints, readEndpoints } from '#infra/embedded/data-dir/endpoint
 import { type EngineUnderTest, startEngineUnderTest } from '../support/containers/engine-under-test.ts';
 import { type RegistryUnderTest, startRegistryUnderTest } from '../support/containers/registry-under-test.ts';
 import { buildTestImage } from '../support/containers/test-image.ts';
-import { type CloudUnderTest, createUser, startCloudUnderTest, until } from '../support/e2e/cloud-under-test.ts';
+import {
+  type CloudUnderTest,
+  createUser,
+  packProgram,
+  startCloudUnderTest,
+  until,
+} from '../support/e2e/cloud-under-test.ts';
 import { findMarkedProcesses } from '../support/e2e/marked-processes.ts';
 import { findProgram } from '../support/find-program.ts';
 
@@ -121,6 +127,23 @@ function suite(engine: EngineUnderTest) {
     const job = await cloud.awaitJob('digits');
     expect(job, JSON.stringify([job.cause, await cloud.readLog('digits')])).toMatchObject({ state: 'SUCCEEDED' });
     expect(await cloud.readObject(cloud.endpoints.jobsBucket, 'digits/metrics.json')).toContain('"epochs":2');
+  });
+
+  it('runs the package and the module of a file of AI Platform', async () => {
+    const task =
+      "import os, sys\nopen(os.environ['DROPFORGE_OUTPUT_DIR'] + '/seen', 'w').write(' '.join(sys.argv[1:]))\n";
+    const trainingInput = {
+      scaleTier: 'CUSTOM',
+      masterType: 'n1-standard-4',
+      region: 'us-central1',
+      masterConfig: { imageUri: python },
+      pythonModule: 'trainer.task',
+      args: ['--epochs', '3'],
+    };
+    await cloud.upload('module.tar.gz', await packProgram(task, { jobId: 'module_in_image', trainingInput }));
+    const job = await cloud.awaitJob('module_in_image');
+    expect(job, JSON.stringify(job.cause)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(await cloud.readObject(cloud.endpoints.jobsBucket, 'module_in_image/seen')).toMatch(/^--epochs 3/);
   });
 
   it('fails with its exit code, and its last lines', async () => {

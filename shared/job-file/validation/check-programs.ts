@@ -52,9 +52,21 @@ function checkProgram(pool: PoolDraft, { draft, context }: CheckInput, findings:
   }
   const { command = [], environment } = program;
   const container = checkContainer({ imageUri, command, args: argsOf(pool, draft), environment }, findings);
-  // The other formats have fields for either, and their services run the image alone.
-  const mounted = draft.dialect === 'dropforge' ? checkMountedPackages(program, context, findings) : {};
+  const python = mountedOf(pool, draft);
+  const mounted = python === null ? {} : checkMountedPackages(python, context, findings);
   return container && mounted && { ...container, ...mounted };
+}
+
+/**
+ * The packages and module that run in an image; null for the image's own program. On AI Platform they are the job's, and a
+ * command is run instead; Vertex AI has fields for either alone.
+ */
+function mountedOf({ program }: PoolDraft, draft: JobDraft): ProgramDraft | null {
+  if (draft.dialect !== 'ai-platform') {
+    return draft.dialect === 'dropforge' ? program : null;
+  }
+  const ofJob = masterOf(draft).program;
+  return ofJob.pythonModule !== undefined && (program.command ?? []).length === 0 ? ofJob : null;
 }
 
 /**
@@ -141,7 +153,8 @@ function rejectMissingImage({ path, program }: PoolDraft, { dialect }: JobDraft,
 
 /** Reports fields of the job that exclude each other. */
 function checkConflicts(draft: JobDraft, findings: Findings): void {
-  const { program, ...pool } = masterOf(draft);
+  const pool = masterOf(draft);
+  const { program } = pool;
   checkArgsTwice(draft, findings);
   if (draft.dialect === 'dropforge') {
     for (const { program: own } of draft.pools) {
@@ -157,16 +170,14 @@ function checkConflicts(draft: JobDraft, findings: Findings): void {
     reportInvalid(draft.runtimeVersion, { code: 'IMAGE_AND_RUNTIME_VERSION', message, remedy }, findings);
   }
   const python = program.pythonModule ?? program.packageUris?.[0];
-  if (python === undefined || hasProgramProblem({ ...pool, program }, findings)) {
+  if (python === undefined || mountedOf(pool, draft) !== null || hasProgramProblem(pool, findings)) {
     return;
   }
   if (draft.dialect === 'ai-platform') {
-    const message = `${python.path} has no effect: the job runs the container image.`;
-    const remedy = 'Remove it or the image.';
+    const own = program.pythonModule === undefined ? "the image's own program" : 'containerCommand';
+    const message = `${python.path} has no effect: the job runs ${own}.`;
+    const remedy = `Remove it, or ${program.pythonModule === undefined ? 'write pythonModule' : 'the command'}.`;
     findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(python) });
-    return;
-  }
-  if (draft.dialect === 'dropforge') {
     return;
   }
   const message = `${python.path} cannot be combined with a container image: a job runs one or the other.`;

@@ -233,9 +233,22 @@ describe('a container', () => {
     expect(check(jobOf({ master: { ...packaged(), command } }))).toEqual({ programs: null, codes });
   });
 
-  it('replaces the module that AI Platform allows with it', () => {
-    const { programs, codes } = check(jobOf({ master: { ...contained(), ...packaged() } }));
-    expect(programs?.program).toEqual(CONTAINER);
+  it('runs the module that AI Platform allows with it, in all roles with an image', () => {
+    const worker = contained('gcr.io/acme/worker', 'workerConfig.imageUri');
+    const { programs, codes } = check(jobOf({ master: { ...contained(), ...packaged() }, worker }));
+    const { packageUris, module } = PYTHON;
+    expect(programs?.program).toEqual({ ...CONTAINER, packageUris, module });
+    expect(programs?.ofRole.worker).toMatchObject({ imageUri: 'gcr.io/acme/worker', packageUris, module });
+    expect(codes).toEqual([]);
+  });
+
+  it('runs its own command, or its entry point with a package without a module', () => {
+    const command = [located('run', 'containerCommand[0]')];
+    const { programs, codes } = check(jobOf({ master: { ...contained(), ...packaged(), command } }));
+    expect(programs?.program).toEqual({ ...CONTAINER, command: ['run'] });
     expect(codes).toEqual(['FIELD_WITHOUT_EFFECT pythonModule']);
+    const alone = check(jobOf({ master: { ...contained(), ...packaged(), pythonModule: undefined } }));
+    expect(alone.programs?.program).toEqual(CONTAINER);
+    expect(alone.codes).toEqual(['FIELD_WITHOUT_EFFECT packageUris[0]']);
   });
 });

@@ -66,8 +66,8 @@ class JobDirectory:
 
     def write_manifest(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...] = ()) -> None:
         """
-        Commits the uploaded files, whoever is the manifest's author: what it names is what a later attempt restores. For
-        `marks`, see Upload.
+        Commits the uploaded files, with this attempt as the author: what the manifest names is what a later attempt
+        restores. For `marks`, see Upload.
         """
         self._write_manifest(replace(manifest, author=self.author), policy, marks)
 

@@ -28,10 +28,11 @@ export function toTrainingInput(spec: JobSpec): Record<string, unknown> {
   return {
     scaleTier: 'CUSTOM',
     ...Object.assign({}, ...spec.replicaGroups.map((group) => describeGroup(group, program))),
-    ...(program.kind === 'PYTHON' && {
+    ...((program.kind === 'PYTHON' || program.module !== null) && {
       packageUris: program.packageUris,
       pythonModule: program.module ?? '',
-      ...(program.args.length > 0 && { args: program.args }),
+      // A container's are in its config.
+      ...(program.kind === 'PYTHON' && program.args.length > 0 && { args: program.args }),
     }),
     ...(study !== null && { hyperparameters: describeStudy(study) }),
     region: spec.region,

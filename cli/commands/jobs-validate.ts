@@ -73,18 +73,19 @@ async function createPackageCheck({ flag, flags, io }: Invocation): Promise<Pack
   const { readJobFile } = await import('#shared/job-file/read-job-file.ts');
   const { masterOf } = await import('#shared/job-file/draft/job-draft.ts');
   const { isPrebuiltImage } = await import('#shared/catalog/executor-images.ts');
-  const { CHECKS_OF_INSTALLING } = await import('#shared/package/lint/package-checks.ts');
+  const { checksToSkip } = await import('#shared/package/lint/lint-packages.ts');
   const disabledChecks = await readIgnored(flags);
   const report = await inspectLocalPackage(resolve(io.cwd, path));
   return (validation, bytes) => {
     const { draft } = readJobFile(bytes, { fileName: 'job file' });
     const program = draft === null ? undefined : masterOf(draft).program;
     const image = program?.imageUri?.value;
+    const programOptions = { workdir: draft?.programOptions.workdir?.value };
     const isContainer = image !== undefined && !isPrebuiltImage(image);
     const found = validatePackages(
       [{ name: basename(path), report }],
       { module: program?.pythonModule?.value, plan: validation.plan },
-      isContainer ? new Set([...disabledChecks, ...CHECKS_OF_INSTALLING]) : disabledChecks,
+      new Set([...disabledChecks, ...checksToSkip({ kind: isContainer ? 'CONTAINER' : 'PYTHON' }, { programOptions })]),
     );
     return {
       ...validation,

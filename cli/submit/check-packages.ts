@@ -13,8 +13,7 @@ import { countGpus, isTpuMachine } from '#shared/catalog/catalog.ts';
 import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
-import { lintPackages } from '#shared/package/lint/lint-packages.ts';
-import { CHECKS_OF_INSTALLING } from '#shared/package/lint/package-checks.ts';
+import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
 import { NO_EVIDENCE } from '#shared/package/package-evidence.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
@@ -139,7 +138,7 @@ function validateProgram(program: Program, spec: JobSpec, local: ReadonlyMap<str
   return validatePackages(
     hasRemote ? [...packages, REMOTE_PACKAGES] : packages,
     { module, plan: { groups } },
-    program.kind === 'PYTHON' ? NOTHING_IGNORED : CHECKS_OF_INSTALLING,
+    checksToSkip(program, spec),
   );
 }
 
@@ -153,9 +152,6 @@ function unique(problems: readonly Problem[]): readonly Problem[] {
   return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
 }
 
-/** Job files cannot disable checks; pyproject.toml can, and intake reads it from there, too. */
-const NOTHING_IGNORED: ReadonlySet<string> = new Set();
-
 /** Placeholder for packages in buckets, which may contain the module: the local packages are not the whole program. */
 const REMOTE_PACKAGES: NamedReport = {
   name: '',
@@ -164,6 +160,7 @@ const REMOTE_PACKAGES: NamedReport = {
     ...{ format: null, problems: [], warnings: [], entryCount: 0, uncompressedBytes: 0, wheelTags: [] },
     pythonModules: [],
     programPathOf: () => null,
+    misplacedPathOf: () => null,
     validateModule: () => ({ problems: [], warnings: [] }),
     jobFiles: [],
     evidence: NO_EVIDENCE,

@@ -20,6 +20,7 @@ import { readTarArchive } from '#shared/package/archive/tar-archive.ts';
 import { readZipArchive } from '#shared/package/archive/zip-archive.ts';
 import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
 import { isInstalledModule } from '#shared/package/metadata/installed-modules.ts';
+import { findMisplacedPath, type MisplacedPath } from '#shared/package/metadata/misplaced-paths.ts';
 import {
   NO_PROJECT,
   openPackageFiles,
@@ -46,6 +47,7 @@ export type PackageReport = ProjectMetadata & {
   readonly pythonModules: readonly string[];
   /** The file, printable and relative to the archive, that runs for a module or script; null if there is none. */
   readonly programPathOf: (module: string) => string | null;
+  readonly misplacedPathOf: (module: string) => MisplacedPath | null;
   /** Checks whether Python can run a module of the package, `trainer.task`, or a script, `examples/train.py`. */
   readonly validateModule: (module: string) => Pick<PackageReport, 'problems' | 'warnings'>;
   /** Job files in the root of the package, in order of preference; paths are relative to the archive. */
@@ -66,6 +68,7 @@ const NO_DETAILS: PackageDetails = {
   wheelTags: [],
   pythonModules: [],
   programPathOf: () => null,
+  misplacedPathOf: () => null,
   validateModule: () => ({ problems: [], warnings: [] }),
   jobFiles: [],
   evidence: NO_EVIDENCE,
@@ -167,6 +170,7 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
       const path = findProgram(module, { tree, modules });
       return path === null ? null : printablePath(path);
     },
+    misplacedPathOf: (module) => findMisplacedPath(tree, module, contents.evidence.relativePaths),
     validateModule(module) {
       const moduleFindings = createFindings();
       if (!isInstalledModule(module, { requirements, imports: evidence.imports, own: ownModules })) {

@@ -140,6 +140,8 @@ export const vmConfigSchema = z.object({
   }),
   /** For a trial of a tuning, its id, and the metrics whose history is reported; null for other jobs. */
   trial: z.object({ trialId: z.string().min(1), metricIds: z.array(z.string().min(1)).min(1).max(20) }).nullable(),
+  /** Sentences about the package that are logged before the program starts. */
+  notes: z.array(z.string()),
   /** What follows from findings about the training, as far as the job says it. */
   health: vmHealthSchema,
   /** Where installed packages are kept for later starts; null if they are installed at every start. */

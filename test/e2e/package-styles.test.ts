@@ -64,6 +64,27 @@ it('programs of every style run as they are, in the directory that they expect',
   }
 });
 
+it('a script whose paths are right from its own folder is named in report and log, and runs there with workdir', async () => {
+  const files = {
+    'repo/src/train.py': 'print("runs", open("../data/rate.txt").read())\n',
+    'repo/data/rate.txt': '0.1',
+  };
+  const line = 'repo/src/train.py, line 1, names "../data/rate.txt"';
+  for (const [job, workdir] of [
+    ['misplaced', ''],
+    ['placed', 'workdir: src\n'],
+  ] as const) {
+    const jobFile = { 'repo/job.yaml': `name: ${job}\nmodule: src/train.py\n${workdir}` };
+    await cloud.upload(`${job}.tar.gz`, await packFiles({ ...files, ...jobFile }));
+  }
+
+  expect(await cloud.awaitJob('misplaced')).toMatchObject({ state: 'FAILED' });
+  const { warnings } = await cloud.awaitReport('misplaced.tar.gz.report.json');
+  expect(warnings).toMatchObject([{ code: 'PATH_FROM_SCRIPT', message: expect.stringContaining(line) }]);
+  expect((await cloud.readLog('misplaced')).map(({ text }) => text)).toContainEqual(expect.stringContaining(line));
+  expect(await cloud.awaitJob('placed')).toMatchObject({ state: 'SUCCEEDED', warnings: [{ code: 'NOTHING_SAVED' }] });
+});
+
 it('the output of a program that runs in its own folder is saved', async () => {
   const program = 'open("gs://dropforge-local-jobs/own_folder/model.txt", "w").write("m")\n';
   const files = { 'job.yaml': 'name: own_folder\nmodule: train\n', 'train.py': program, 'gs:/x.txt': '' };

@@ -1,14 +1,22 @@
+import type { JobSpec, Program } from '#shared/domain/job-spec.ts';
 import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
 import { checkCpuOnlyBuild } from '#shared/package/lint/check-cpu-builds.ts';
 import { checkCredentials } from '#shared/package/lint/check-credentials.ts';
 import { checkDistribution } from '#shared/package/lint/check-distribution.ts';
 import { checkGpuBuilds, checkTensorflowGpu } from '#shared/package/lint/check-gpu-builds.ts';
+import { checkPaths } from '#shared/package/lint/check-paths.ts';
 import { checkPython2, checkPythonLimit } from '#shared/package/lint/check-python.ts';
 import { checkRequirements } from '#shared/package/lint/check-requirements.ts';
 import { checkTensorflow1 } from '#shared/package/lint/check-tensorflow1.ts';
 import { createLintSubject, type LintInput } from '#shared/package/lint/lint-subject.ts';
-import { isPackageCheck, type LintFinding, PACKAGE_CHECKS, problemOf } from '#shared/package/lint/package-checks.ts';
+import {
+  CHECKS_OF_INSTALLING,
+  isPackageCheck,
+  type LintFinding,
+  PACKAGE_CHECKS,
+  problemOf,
+} from '#shared/package/lint/package-checks.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
@@ -22,6 +30,7 @@ const CHECKS = [
   checkPython2,
   checkTensorflow1,
   checkRequirements,
+  checkPaths,
 ] as const;
 
 /** Findings of one check; the others appear after these are fixed. */
@@ -48,6 +57,12 @@ export function lintPackages(input: LintInput & { readonly disabledChecks: Reado
   const of = (severity: LintFinding['severity']) =>
     findings.filter((finding) => finding.severity === severity).map(problemOf);
   return { problems: of('ERROR'), warnings: [...of('WARNING'), ...input.packages.flatMap(warnOfUnknown)] };
+}
+
+/** The checks to skip: in containers, nothing is installed; a job with a `workdir` says itself where it runs. */
+export function checksToSkip({ kind }: Pick<Program, 'kind'>, { programOptions }: Pick<JobSpec, 'programOptions'>) {
+  const codes: readonly string[] = kind === 'PYTHON' ? [] : [...CHECKS_OF_INSTALLING];
+  return new Set(programOptions?.workdir === undefined ? codes : [...codes, 'PATH_FROM_SCRIPT']);
 }
 
 /** A misspelled code would otherwise have no effect without notice. */

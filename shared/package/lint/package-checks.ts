@@ -12,6 +12,7 @@ export const PACKAGE_CHECKS = {
   CREDENTIALS_IN_PACKAGE: 'A file of the package contains a private key, a token or a password.',
   PYTHON_2_ONLY: 'setup.py or the module to run is written for Python 2.',
   TENSORFLOW_1: 'The sources use parts of TensorFlow 1 that TensorFlow 2 does not have.',
+  PATH_FROM_SCRIPT: 'The program names files that exist from its own folder, and starts in another one.',
   BROKEN_REQUIREMENT: 'pip cannot install a requirement as written.',
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -6,6 +6,7 @@ import {
   findPython2,
 } from '#shared/package/scan/python-indicators.ts';
 import { blankStrings } from '#shared/package/scan/python-text.ts';
+import { findRelativePaths, type RelativePath } from '#shared/package/scan/relative-paths.ts';
 import { findTensorflow1, type Tensorflow1Use } from '#shared/package/scan/tensorflow1.ts';
 
 const KIB = 1_024;
@@ -39,6 +40,8 @@ export type FileEvidence = {
   /** The number, from 1, of the first line that Python 3 cannot parse, by path. */
   readonly python2Lines: ReadonlyMap<string, number>;
   readonly tensorflow1: ReadonlyMap<string, Tensorflow1Use>;
+  /** Strings that may be relative paths, by source. */
+  readonly relativePaths: ReadonlyMap<string, readonly RelativePath[]>;
   /** Whether a Python source names a job directory, as an argument or a variable. */
   readonly mentionsJobDir: boolean;
   /** Location and kind of credentials, never the secret itself. */
@@ -87,6 +90,7 @@ type MutableEvidence = {
   readonly distribution: Set<DistributionIndicator>;
   readonly python2Lines: Map<string, number>;
   readonly tensorflow1: Map<string, Tensorflow1Use>;
+  readonly relativePaths: Map<string, readonly RelativePath[]>;
   mentionsJobDir: boolean;
   readonly credentials: { readonly path: string; readonly kind: CredentialKind }[];
   readonly requirementFiles: Map<string, string>;
@@ -99,6 +103,7 @@ export function createFileScan(): FileScan {
     distribution: new Set(),
     python2Lines: new Map(),
     tensorflow1: new Map(),
+    relativePaths: new Map(),
     mentionsJobDir: false,
     credentials: [],
     requirementFiles: new Map(),
@@ -139,6 +144,10 @@ function scanFile(evidence: MutableEvidence, path: string, bytes: Buffer): void 
       evidence.python2Lines.set(path, line);
     }
     evidence.mentionsJobDir ||= JOB_DIR.test(text);
+    const relativePaths = findRelativePaths(text);
+    if (relativePaths.length > 0) {
+      evidence.relativePaths.set(path, relativePaths);
+    }
     const use = findTensorflow1(code);
     if (use !== null && evidence.tensorflow1.size < SCAN_LIMITS.findingCountMax) {
       evidence.tensorflow1.set(path, use);

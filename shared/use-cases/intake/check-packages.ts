@@ -3,8 +3,7 @@ import type { PackageRef } from '#shared/domain/job.ts';
 import type { JobSpec, Program } from '#shared/domain/job-spec.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
-import { lintPackages } from '#shared/package/lint/lint-packages.ts';
-import { CHECKS_OF_INSTALLING } from '#shared/package/lint/package-checks.ts';
+import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
 import { checkWheelArchitecture } from '#shared/package/metadata/wheel.ts';
 import {
   AccessDeniedError,
@@ -116,7 +115,7 @@ export function lintJobPackages(
         .map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) })),
       isTpuJob: false,
       pythonVersion: program.kind === 'PYTHON' ? (runtimeOf(spec.runtimeVersion)?.pythonVersion ?? null) : null,
-      disabledChecks: program.kind === 'PYTHON' ? new Set() : CHECKS_OF_INSTALLING,
+      disabledChecks: checksToSkip(program, spec),
     }),
   );
   const foreign = spec.replicaGroups.flatMap((group) =>

@@ -84,7 +84,7 @@ function longestTrial(
   const jobId = trialJobIdOf(spec.jobId, ORDINAL_MAX);
   const values = Object.fromEntries(parametersIn(study.parameters).map(({ id, space }) => [id, longestValueOf(space)]));
   const trial = { jobId, ordinal: ORDINAL_MAX, values };
-  return { jobId, packages, spec: trialSpecOf(tuning, trial), trial: trialRefOf(tuning, trial) };
+  return { jobId, packages, warnings: [], spec: trialSpecOf(tuning, trial), trial: trialRefOf(tuning, trial) };
 }
 
 /** With those that are active for some values of others only. */

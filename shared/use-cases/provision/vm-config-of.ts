@@ -13,7 +13,10 @@ import { withoutRepetitions } from '#shared/use-cases/provision/repeated-argumen
 import type { CachedEnvironments, ConfigSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 /** The parts of a job that its VMs are configured with. */
-export type ConfiguredJob = Pick<JobIn<'PREPARING'>, 'jobId' | 'attempt' | 'spec' | 'packages' | 'trial'> & {
+export type ConfiguredJob = Pick<
+  JobIn<'PREPARING'>,
+  'jobId' | 'attempt' | 'spec' | 'packages' | 'trial' | 'warnings'
+> & {
   readonly ledger: readonly Pick<AttemptRecord, 'ranAt'>[];
 };
 
@@ -56,6 +59,9 @@ export function vmConfigOf(
     },
     intervals: settings.intervals,
     trial: job.trial === null ? null : trialOf(job.trial),
+    notes: job.warnings
+      .filter(({ code }) => code === 'PATH_FROM_SCRIPT')
+      .map(({ message, remedy }) => `${message} ${remedy}`),
     health: healthOf(job.spec),
     cachedEnvironments: cachedEnvironmentsFor(job.spec, settings),
   });

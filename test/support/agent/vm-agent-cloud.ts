@@ -205,6 +205,7 @@ export function configure(
     },
     intervals: { heartbeatSeconds: 0.3, syncSeconds: 0.2, logSeconds: 0.2 },
     trial: null,
+    notes: [],
     health: {},
     cachedEnvironments: null,
   });

@@ -10,6 +10,7 @@ export type Job = {
   readonly machines?: readonly MachineGroup[];
   readonly isTpuJob?: boolean;
   readonly pythonVersion?: string | null;
+  readonly module?: string;
   readonly disabledChecks?: readonly string[];
 };
 
@@ -29,10 +30,16 @@ export async function reportOf(files: Files, name = 'trainer-1.0.tar.gz'): Promi
 }
 
 export function lint(packages: readonly PackageReport[], job: Job = {}) {
-  const { machines = ONE_GPU, isTpuJob = false, pythonVersion = '3.10', disabledChecks = [] } = job;
+  const {
+    machines = ONE_GPU,
+    isTpuJob = false,
+    pythonVersion = '3.10',
+    disabledChecks = [],
+    module = 'trainer.task',
+  } = job;
   return lintPackages({
     packages,
-    program: { module: 'trainer.task' },
+    program: { module },
     machines,
     isTpuJob,
     pythonVersion,

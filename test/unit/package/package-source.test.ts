@@ -95,9 +95,9 @@ describe('a package source in a bucket', () => {
   ])('gives the same result from memory and from a stream for a tar.gz %s', async (_what, bytes) => {
     const held = packageSourceOf(objects, await upload('trainer-1.0.tar.gz', bytes));
     const streamed = sourceOf('trainer-1.0.tar.gz', bytes);
-    const { validateModule: _held, programPathOf: _heldPath, ...inspected } = await inspectPackage(held);
-    const { validateModule: _streamed, programPathOf: _streamedPath, ...expected } = await inspectPackage(streamed);
-    expect(inspected).toEqual(expected);
+    // Without its functions.
+    const dataOf = (report: object) => Object.entries(report).filter(([, value]) => typeof value !== 'function');
+    expect(dataOf(await inspectPackage(held))).toEqual(dataOf(await inspectPackage(streamed)));
   });
 
   it('throws if the object ends early', async () => {

@@ -113,6 +113,8 @@ class Config:
     """None if the deployment has none or the job does not use it: packages are installed at every start."""
     trial: Optional[Trial]
     """None for a job that is not a trial."""
+    notes: Tuple[str, ...]
+    """Sentences about the package, for the log."""
     health: Policy
 
 
@@ -140,6 +142,7 @@ FIELDS: Kinds = {
     'limits': dict,
     'intervals': dict,
     'trial': OBJECT_OR_NULL,
+    'notes': list,
     'health': dict,
     'cachedEnvironments': OBJECT_OR_NULL,
 }
@@ -199,6 +202,7 @@ def read_config(body: Any) -> Config:
         intervals=_read_flat(Intervals, body['intervals'], 'intervals'),
         environment_cache=_read_cache(body['cachedEnvironments'], program['environmentCache']),
         trial=trial,
+        notes=tuple(str(note) for note in body['notes']),
         health=_read_health(body['health']),
     )
 

@@ -50,6 +50,8 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
     replica.metrics.continue_counts(replica.sync.reports)
     replica.metrics.start(started_at, is_continued, intervals.sync_seconds)
     replica.metrics.follow(min(READ_SECONDS, intervals.heartbeat_seconds))
+    for note in replica.config.notes:
+        replica.log(note, 'WARNING')
     state = replace(state, program_started_at=started_at)
     replica.write_state(state)
     return launcher.run(_with_resume_arguments(replica, state), state, secrets)

@@ -76,13 +76,13 @@ const NO_DETAILS: PackageDetails = {
 
 /**
  * Inspects an untrusted upload without unpacking it to disk or running its code, within PACKAGE_LIMITS. Invalid input
- * is reported in the result; storage errors are thrown, and the inspection can be retried.
+ * is reported in the result; storage errors are thrown, and the inspection can be retried. Always settles.
  *
  * @param expectation.module the module that `python -m` will run, such as `trainer.task`
  */
 export async function inspectPackage(
   source: PackageSource,
-  expectation: { readonly module?: string } = {},
+  expectation: { readonly module?: string; readonly msMax?: number } = {},
 ): Promise<PackageReport> {
   const findings = createFindings();
   const listing = createArchiveListing(findings);
@@ -90,7 +90,8 @@ export async function inspectPackage(
   const problems: Problem[] = [];
   try {
     result.format = await detectSourceFormat(source, findings);
-    await READERS[result.format]({ source, isCompressed: result.format === 'tar.gz', listing, findings });
+    const reading = READERS[result.format]({ source, isCompressed: result.format === 'tar.gz', listing, findings });
+    await endAfter(expectation.msMax ?? PACKAGE_LIMITS.inspectionMsMax, reading, source);
     result.details = readDetails(listing.contents, { source, format: result.format, findings });
   } catch (error) {
     if (!(error instanceof InspectionStopped)) {
@@ -109,6 +110,18 @@ export async function inspectPackage(
     entryCount,
     uncompressedBytes,
   };
+}
+
+/** A defect of a reader, or a store that stops sending, must not keep other uploads waiting. */
+async function endAfter(msMax: number, reading: Promise<void>, { name }: PackageSource): Promise<void> {
+  const { promise: overdue, reject } = Promise.withResolvers<never>();
+  const message = `${printablePath(name)} could not be read within ${msMax / 1_000} s.`;
+  const timer = setTimeout(() => reject(new InspectionStopped('INSPECTION_TIMED_OUT', message)), msMax);
+  try {
+    await Promise.race([reading, overdue]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 const READERS = {

@@ -51,6 +51,15 @@ class SourceTreeTest(unittest.TestCase):
         (self.folder / 'train.py').write_text('1')
         self.assertEqual(unpack(self.folder / 'train.py', self.folder / 'c').paths, {'train.py'})
 
+    def test_unpacks_a_tar_and_not_a_zip_in_it(self) -> None:
+        inner = self.zip('data.csv').read_bytes()
+        member = tarfile.TarInfo('p/data.zip')
+        member.size = len(inner)
+        path = self.folder / 'outer.tar'
+        with tarfile.open(path, 'w') as archive:
+            archive.addfile(member, io.BytesIO(inner))
+        self.assertEqual(unpack(path, self.folder / 'out').paths, {'p/data.zip'})
+
     def test_keeps_empty_folders(self) -> None:
         folder, file = tarfile.TarInfo('vae/results'), tarfile.TarInfo('vae/main.py')
         folder.type, folder.mode = tarfile.DIRTYPE, 0o755

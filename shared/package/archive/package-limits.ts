@@ -7,6 +7,8 @@ const GIB = 1_024 * MIB;
  * archives inside the archive are counted but not opened.
  */
 export const PACKAGE_LIMITS = {
+  /** One inspection; the functions that inspect packages have 300 s (terraform/functions.tf). */
+  inspectionMsMax: 240_000,
   /** The object as uploaded. */
   compressedBytesMax: 2 * GIB,
   /** The total size of the files, and of a tar's stream with headers and padding. */

@@ -7,6 +7,7 @@ import type { ArchiveListing, EntryKind } from '#shared/package/archive/archive-
 import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
 import { InspectionStopped, printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
+import { createTarCheck, type TarCheck } from '#shared/package/archive/tar-check.ts';
 
 /**
  * The size of zlib's output chunks. Twice the default halves the cost of passing chunks between threads; larger chunks
@@ -19,7 +20,13 @@ const SMALL_TAR_BYTES = 1_048_576;
 
 const TAR_BLOCK_BYTES = 512;
 
-type Progress = { compressedBytes: number; uncompressedBytes: number; tail: Uint8Array; sourceError: Error | null };
+type Progress = {
+  compressedBytes: number;
+  uncompressedBytes: number;
+  tail: Uint8Array;
+  sourceError: Error | null;
+  readonly tarCheck: TarCheck;
+};
 
 type TarReading = {
   readonly source: PackageSource;
@@ -33,7 +40,13 @@ type TarReading = {
  */
 export async function readTarArchive(reading: TarReading): Promise<void> {
   const { source, listing } = reading;
-  const progress: Progress = { compressedBytes: 0, uncompressedBytes: 0, tail: new Uint8Array(), sourceError: null };
+  const progress: Progress = {
+    compressedBytes: 0,
+    uncompressedBytes: 0,
+    tail: new Uint8Array(),
+    sourceError: null,
+    tarCheck: createTarCheck(),
+  };
   const entries = extract();
   const small = await inflateSmall(reading);
   if (small !== null) {
@@ -53,6 +66,7 @@ export async function readTarArchive(reading: TarReading): Promise<void> {
   if (errors.length > 0) {
     throw toInspectionStopped(errors.at(-1), source.name, listing.contents.entryCount);
   }
+  progress.tarCheck.finish();
   if (listing.contents.entryCount > 0 && progress.tail.some((byte) => byte !== 0)) {
     // POSIX.1-2017, pax: "At the end of the archive file there shall be two 512-byte blocks filled with binary zeros".
     throw new InspectionStopped('ARCHIVE_TRUNCATED', `${printablePath(source.name)} has no end-of-archive marker.`);
@@ -130,6 +144,7 @@ function checkSourceEnd({ name, sizeBytes }: PackageSource, progress: Progress):
 function measure(chunk: Uint8Array, { sizeBytes }: PackageSource, progress: Progress): void {
   const { uncompressedBytesMax, compressionRatioMax, compressionRatioCountsFromBytes } = PACKAGE_LIMITS;
   progress.uncompressedBytes += chunk.length;
+  progress.tarCheck.check(chunk);
   if (progress.uncompressedBytes > Math.max(compressionRatioCountsFromBytes, sizeBytes * compressionRatioMax)) {
     const message = `The archive inflates to more than ${compressionRatioMax} times its ${sizeBytes} bytes.`;
     throw new InspectionStopped('ARCHIVE_BOMB', message);
@@ -148,7 +163,6 @@ async function listEntries(entries: Extract, { listing }: TarReading): Promise<v
   for await (const entry of entries) {
     const { name: rawPath, size: sizeBytes = 0, linkname } = entry.header;
     const kind = kindOf(entry.header);
-    checkGlobalAttributes(entries, rawPath);
     const path = listing.admit({ rawPath, kind, sizeBytes, target: linkname ?? '' });
     if (path !== null && kind === 'file' && listing.needsText(path, sizeBytes)) {
       listing.addText(path, await buffer(entry));
@@ -177,19 +191,6 @@ function kindOf({ type, pax }: Header): EntryKind {
       return 'hard-link';
     default:
       return 'special';
-  }
-}
-
-/**
- * Python's tarfile applies a global pax header that renames or resizes the following entries; tar-stream ignores it and
- * stores it in this field. No legitimate tool writes such headers: git and others use them for comments and times.
- */
-function checkGlobalAttributes(entries: Extract, rawPath: string): void {
-  const attributes: unknown = Reflect.get(entries, '_paxGlobal');
-  const changed = Object.keys(attributes ?? {}).find((key) => /^(?:path|linkpath|size|GNU\.sparse\..*)$/.test(key));
-  if (changed !== undefined) {
-    const message = `A global header of the archive sets "${changed}" for all entries, starting at "${printablePath(rawPath)}".`;
-    throw new InspectionStopped('ENTRY_MALFORMED', message, rawPath);
   }
 }
 

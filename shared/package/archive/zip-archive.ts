@@ -24,6 +24,10 @@ type ZipDirectory = { readonly zip: ZipFile; readonly entries: readonly Entry[];
 
 /** General purpose bit flags and compression methods of APPNOTE.TXT 6.3.10 §4.4.4 and §4.4.5. */
 const FLAG_UTF8 = 0x800;
+/** Patched data, and strong encryption. */
+const FLAGS_UNSUPPORTED = 0x60;
+/** The latest version of the format that Python's zipfile reads (MAX_EXTRACT_VERSION). */
+const VERSION_MAX = 63;
 const METHOD_STORED = 0;
 const METHOD_DEFLATED = 8;
 const MADE_BY_UNIX = 3;
@@ -94,6 +98,9 @@ function rejectEntry(entry: Entry, kind: EntryKind) {
   if (entry.compressionMethod !== METHOD_STORED && entry.compressionMethod !== METHOD_DEFLATED) {
     return ['ENTRY_COMPRESSION_UNSUPPORTED', `is compressed with method ${entry.compressionMethod}`] as const;
   }
+  if ((entry.versionNeededToExtract & 0xff) > VERSION_MAX || (entry.generalPurposeBitFlag & FLAGS_UNSUPPORTED) !== 0) {
+    return ['ENTRY_COMPRESSION_UNSUPPORTED', 'needs a zip reader that Python does not have'] as const;
+  }
   if (entry.extraFields.some(({ id }) => id === EXTRA_UNICODE_PATH)) {
     return ['PATH_INVALID', 'has a second name (extra field 0x7075), which not all zip readers use'] as const;
   }
@@ -149,8 +156,12 @@ async function readFiles(reader: ZipReader, { directory, files, listing }: FileR
 
 async function locateData(zip: ZipFile, entry: Entry, path: string): Promise<number> {
   const header = await zip.readLocalFileHeaderPromise(entry);
-  if (!header.fileName.equals(entry.fileNameRaw) || header.compressionMethod !== entry.compressionMethod) {
-    const message = `"${printablePath(path)}" has a different name or compression method in its local header than in the zip's central directory.`;
+  const isSame =
+    header.fileName.equals(entry.fileNameRaw) &&
+    header.compressionMethod === entry.compressionMethod &&
+    header.generalPurposeBitFlag === entry.generalPurposeBitFlag;
+  if (!isSame) {
+    const message = `"${printablePath(path)}" has a different name, compression method or flags in its local header than in the zip's central directory.`;
     throw new InspectionStopped('ENTRY_MALFORMED', message, path);
   }
   return header.fileDataStart;

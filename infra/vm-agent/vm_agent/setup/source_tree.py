@@ -18,6 +18,7 @@ ENTRY_COUNT_MAX = 100_000
 # A link to a link, and so on; Linux follows as many (path_resolution(7)).
 LINK_HOPS_MAX = 40
 UNPACKED_BYTES_MAX = 10_737_418_240
+ZIP_START = b'PK\x03\x04'
 COMPILED_SUFFIXES = ('.c', '.cc', '.cpp', '.cu', '.pyx', '.f', '.f90', '.rs')
 # Since this version, setuptools builds wheels without `wheel` (setuptools.pypa.io/en/stable/history.html#v70-1-0).
 SETUPTOOLS_WITHOUT_WHEEL = (70, 1)
@@ -117,7 +118,7 @@ def _extract(archive: Path, folder: Path) -> Iterator[str]:
 
 def _extract_links(archive: Path, folder: Path) -> Iterator[str]:
     """Hard links and symbolic links of a tar, to files that were extracted: a link on the disk costs no space."""
-    pending = [] if zipfile.is_zipfile(archive) else list(_links(archive))
+    pending = [] if _is_zip(archive) else list(_links(archive))
     for _ in range(LINK_HOPS_MAX):
         remaining = []
         for path, target in pending:
@@ -152,7 +153,7 @@ def _read_text(path: Path) -> Optional[str]:
 
 def _entries(archive: Path) -> Iterator[Tuple[str, int, Optional[IO[bytes]]]]:
     """Yields the files, and the folders without content: a program may write into an empty one."""
-    if zipfile.is_zipfile(archive):
+    if _is_zip(archive):
         with zipfile.ZipFile(archive) as opened_zip:
             for info in opened_zip.infolist():
                 if info.is_dir():
@@ -167,6 +168,12 @@ def _entries(archive: Path) -> Iterator[Tuple[str, int, Optional[IO[bytes]]]]:
                 yield member.name, 0, None
             elif member.isreg():
                 yield member.name, member.size, opened_tar.extractfile(member)
+
+
+def _is_zip(archive: Path) -> bool:
+    """Decided by the first bytes, as at intake: zipfile looks at the end, where a tar can have the end of a zip in it."""
+    with open(archive, 'rb') as file:
+        return file.read(len(ZIP_START)) == ZIP_START
 
 
 def _safe_path(name: str) -> PurePosixPath:

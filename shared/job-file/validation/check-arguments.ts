@@ -7,6 +7,7 @@ import {
   reportInvalid,
 } from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
+import { CREDENTIAL_KINDS, findToken } from '#shared/package/scan/credential-patterns.ts';
 
 /** Both are part of one metadata value of the VM, at most 256 KiB, which contains other settings as well. */
 const ARGS_BYTES_MAX = 128 << 10;
@@ -14,6 +15,19 @@ const ENVIRONMENT_BYTES_MAX = 64 << 10;
 
 /** EnvVar.name of Vertex AI's API: a C identifier. */
 export const VARIABLE_NAME_PATTERN = /^[A-Za-z_]\w*$/;
+
+/** Job files, and what prints them, can be read by more people than secrets. */
+function warnOfTokens(values: readonly Located<string>[], findings: Findings): void {
+  for (const found of values) {
+    const kind = findToken(found.value);
+    if (kind !== null) {
+      const message = `${found.path} contains ${CREDENTIAL_KINDS[kind]}: everyone who can read the job file or the job can use it.`;
+      const remedy =
+        'Revoke it, store a new one as a secret, and name that under secrets: { NAME: SECRET }, or pass --set-secrets=NAME=SECRET.';
+      findings.warnings.push({ code: 'CREDENTIAL_IN_JOB', message, remedy, ...locationOf(found) });
+    }
+  }
+}
 
 /** The program's arguments; null if one of them cannot be passed to a process. */
 export function checkArguments(args: readonly Located<string>[], findings: Findings): readonly string[] | null {
@@ -36,6 +50,7 @@ export function checkArguments(args: readonly Located<string>[], findings: Findi
     findings.problems.push({ code: 'ARGUMENTS_TOO_LARGE', message, remedy, ...locationOf(first) });
     return null;
   }
+  warnOfTokens(args, findings);
   return args.map(({ value }) => value);
 }
 
@@ -61,6 +76,11 @@ export function checkEnvironment(
   for (const variable of invalid.slice(0, FINDINGS_COUNT_MAX)) {
     rejectVariable(variable, findings);
   }
+  // With its name: some keys are known by what they are assigned to.
+  warnOfTokens(
+    variables.map((one) => ({ ...one, value: `${one.value.key}=${one.value.text}` })),
+    findings,
+  );
   return invalid.length > 0 ? null : Object.fromEntries(variables.map(({ value: { key, text } }) => [key, text]));
 }
 

@@ -7,6 +7,14 @@ export const CREDENTIAL_KINDS = {
   AWS_ACCESS_KEY: 'an AWS access key',
   GITHUB_TOKEN: 'a GitHub token',
   HUGGING_FACE_TOKEN: 'a Hugging Face token',
+  OPENAI_KEY: 'an OpenAI key',
+  ANTHROPIC_KEY: 'an Anthropic key',
+  WANDB_KEY: 'a Weights & Biases key',
+  SLACK_TOKEN: 'a Slack token',
+  GITLAB_TOKEN: 'a GitLab token',
+  AZURE_KEY: 'an Azure key',
+  NPM_TOKEN: 'an npm token',
+  PYPI_TOKEN: 'a PyPI token',
   KAGGLE_KEY: 'a Kaggle API key',
   PASSWORD: 'a password',
   SECRET_SETTING: 'a secret setting',
@@ -17,7 +25,7 @@ export type CredentialKind = keyof typeof CREDENTIAL_KINDS;
 /** Names of files in which tools store credentials, and of templates for them. */
 const CREDENTIAL_FILE = new RegExp(
   [
-    /\.(?:json|pem|key|env)$|(?:^|\/)\.env(?:\.[^/]*)?$|(?:^|\/)id_(?:rsa|dsa|ecdsa|ed25519)$/,
+    /\.(?:json|pem|key|env|ya?ml|toml|cfg|ini|sh|npmrc)$|(?:^|\/)\.env(?:\.[^/]*)?$|(?:^|\/)id_(?:rsa|dsa|ecdsa|ed25519)$/,
     /(?:^|\/)(?:[._]netrc|\.pypirc|\.git-credentials|\.boto|\.aws\/credentials)$/,
     /(?:^|\/)(?:pip\.(?:conf|ini)|[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in))$/,
   ]
@@ -34,13 +42,29 @@ const PEM_KEY =
   /-----BEGIN (?:RSA |EC |DSA |OPENSSH )?PRIVATE KEY-----(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]|\\[nr]|["'\s]){60}/;
 
 /**
- * Tokens with a recognizable format, matched as whole words only. Keys in AWS's documentation end in EXAMPLE.
+ * Tokens with a recognizable format, matched as whole words only, as their issuers and GitHub's "Supported secret scanning
+ * patterns" describe them. Keys in AWS's documentation end in EXAMPLE. The older keys of Weights & Biases are 40
+ * hexadecimal digits, as commits are: they are found by what they are assigned to.
  */
 const TOKENS: readonly (readonly [CredentialKind, RegExp])[] = [
   ['GOOGLE_API_KEY', /(?<![\w-])AIza[\w-]{35}(?![\w-])/],
   ['AWS_ACCESS_KEY', /(?<!\w)A(?:KIA|SIA)[A-Z0-9]{16}(?<!EXAMPLE)(?!\w)/],
   ['GITHUB_TOKEN', /(?<!\w)(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{82})(?!\w)/],
-  ['HUGGING_FACE_TOKEN', /(?<!\w)hf_[A-Za-z0-9]{34}(?!\w)/],
+  ['HUGGING_FACE_TOKEN', /(?<!\w)(?:hf_[A-Za-z0-9]{34}|api_org_[A-Za-z0-9]{34})(?!\w)/],
+  ['ANTHROPIC_KEY', /(?<![\w-])sk-ant-[a-z]{3,5}\d\d-[\w-]{80,120}(?![\w-])/],
+  ['OPENAI_KEY', /(?<![\w-])sk-(?:[a-z]{3,10}-)?[\w-]{20,100}T3BlbkFJ[\w-]{20,100}(?![\w-])/],
+  [
+    'WANDB_KEY',
+    /(?<!\w)wandb_v1_\w{40,120}(?!\w)|(?:wandb_?api_?key|wandb\.login\(\s*key|wandb login)["'\]\s:=]{1,8}[0-9a-f]{40}(?!\w)/i,
+  ],
+  [
+    'SLACK_TOKEN',
+    /(?<!\w)xox[abeprs]-\d{8,14}-[\w-]{20,200}|(?<!\w)xapp-\d-A\w{8,12}-\d{10,14}-[0-9a-f]{60,70}|hooks\.slack\.com\/services\/T\w{8,12}\/B\w{8,12}\/\w{24}(?!\w)/,
+  ],
+  ['GITLAB_TOKEN', /(?<![\w-])gl(?:pat|dt|rt|cbt|ptt|ft|oas|soat)-[\w-]{20,50}(?![\w-])/],
+  ['AZURE_KEY', /AccountKey=[A-Za-z0-9+/]{86}==|(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~.-])/],
+  ['NPM_TOKEN', /(?<!\w)npm_[A-Za-z0-9]{36}(?!\w)/],
+  ['PYPI_TOKEN', /(?<![\w-])pypi-AgE[IN][\w-]{60,250}(?![\w-])/],
 ];
 
 /** Settings of an .env file are secrets by name, unless the value is a path or a placeholder. */
@@ -52,13 +76,17 @@ export function mayContainCredential(path: string): boolean {
   return CREDENTIAL_FILE.test(path) && !TEMPLATE_FILE.test(path);
 }
 
+/** The kind of the first token with a recognizable format in a text; null if there is none. */
+export function findToken(text: string): CredentialKind | null {
+  return TOKENS.find(([, pattern]) => pattern.test(text))?.[0] ?? null;
+}
+
 /** The most serious kind of credential in a text; null if there is none. Never returns the secret itself. */
 export function findCredential(path: string, text: string): CredentialKind | null {
   if (PEM_KEY.test(text)) {
     return /"type"\s*:\s*"service_account"/.test(text) ? 'SERVICE_ACCOUNT_KEY' : 'PRIVATE_KEY';
   }
-  const token = TOKENS.find(([, pattern]) => pattern.test(text));
-  return token?.[0] ?? findByFileName(path.slice(path.lastIndexOf('/') + 1).toLowerCase(), path, text);
+  return findToken(text) ?? findByFileName(path.slice(path.lastIndexOf('/') + 1).toLowerCase(), path, text);
 }
 
 function findByFileName(name: string, path: string, text: string): CredentialKind | null {
@@ -80,7 +108,7 @@ function findByFileName(name: string, path: string, text: string): CredentialKin
   if (name === '.git-credentials') {
     return /^https?:\/\/[^\s:@/]{1,200}:[^\s@/]{1,200}@/m.test(text) ? 'PASSWORD' : null;
   }
-  if (/\.(?:conf|ini|txt|in)$/.test(name)) {
+  if (/^pip\.|\.(?:txt|in)$/.test(name)) {
     return URL_PASSWORD.test(text) ? 'PASSWORD' : null;
   }
   return name.includes('.env') && text.split('\n').some(isSecretSetting) ? 'SECRET_SETTING' : null;

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { Failure, NotFound, RetryableFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { readRetryAfterMs } from '#infra/network/retry-after.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
 const RESPONSE_TIMEOUT_MS = 30_000;
@@ -51,8 +52,7 @@ function toFailure({ status, headers }: Response, message: string): Failure {
       return new NotFound(message);
     case 429:
     case 503:
-      // The header can also hold a date, but our servers send seconds.
-      return new RetryableFailure(message, 1_000 * (Number(headers.get('retry-after')) || 0));
+      return new RetryableFailure(message, readRetryAfterMs(headers.get('retry-after')) ?? 0);
     default:
       return new Failure(message);
   }

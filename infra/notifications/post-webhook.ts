@@ -1,7 +1,8 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
-import { isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/network/public-address.ts';
+import { isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/network/addresses.ts';
+import { readRetryAfterMs } from '#infra/network/retry-after.ts';
 import type { SendAnswer, WebhookRequest } from '#shared/ports/notification-sender.ts';
 
 export type PostLimits = {
@@ -44,7 +45,8 @@ export async function postWebhook(
     request.end(body);
     const answer = await promise;
     const excerpt = await readExcerpt(answer, url);
-    const retryAfterSeconds = readRetryAfter(answer.headers['retry-after']);
+    const retryAfterMs = readRetryAfterMs(answer.headers['retry-after']);
+    const retryAfterSeconds = retryAfterMs === null ? null : Math.ceil(retryAfterMs / 1_000);
     return { kind: 'ANSWERED', status: answer.statusCode ?? 0, excerpt, retryAfterSeconds };
   } catch (error) {
     return describeFailure(error, url, timeoutMs);
@@ -106,16 +108,6 @@ function decode(part: string): string {
     // A part that is not percent-encoded UTF-8 has no other form.
     return part;
   }
-}
-
-/** Seconds, or a date (RFC 9110, "Retry-After"). */
-function readRetryAfter(header: string | undefined): number | null {
-  const seconds = Number(header ?? Number.NaN);
-  const until = Date.parse(header ?? '');
-  if (Number.isFinite(seconds)) {
-    return Math.max(0, seconds);
-  }
-  return Number.isNaN(until) ? null : Math.max(0, Math.ceil((until - Date.now()) / 1_000));
 }
 
 /** Messages of Node.js name hosts and addresses, so only their codes are shown. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
-import { isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/network/public-address.ts';
+import { isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/network/addresses.ts';
 import type { Mail, SendAnswer } from '#shared/ports/notification-sender.ts';
 
 export type MailLimits = { readonly allowsPrivateAddresses: boolean; readonly timeoutMs?: number };

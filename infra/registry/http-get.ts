@@ -7,7 +7,7 @@ import {
   lookupAllowed,
   PrivateAddressError,
   type Resolver,
-} from '#infra/network/public-address.ts';
+} from '#infra/network/addresses.ts';
 
 export type RegistryNetwork = {
   /**

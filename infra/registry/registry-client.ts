@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
-import { PrivateAddressError, resolvesNames } from '#infra/network/public-address.ts';
+import { PrivateAddressError, resolvesNames } from '#infra/network/addresses.ts';
+import { readRetryAfterMs } from '#infra/network/retry-after.ts';
 import { readChallenge, tokenUrlOf } from '#infra/registry/challenge.ts';
 import {
   AddressRefusedError,
@@ -154,7 +155,7 @@ async function getRepeatedly(url: URL, { host, limits, options }: Repeated): Pro
       return answer;
     }
     const pauseMs = limits.retryDelaysMs[attempt];
-    const askedMs = 'status' in answer ? readRetryAfterMs(answer.headers['retry-after']) : 0;
+    const askedMs = 'status' in answer ? (readRetryAfterMs(answer.headers['retry-after']) ?? 0) : 0;
     if (pauseMs === undefined || askedMs > limits.retryAfterMsMax) {
       throw new RegistryUnavailableError(host, 'status' in answer ? describeStatus(answer.status) : answer.problem);
     }
@@ -204,11 +205,4 @@ async function tryToGet(
         : `could not be reached (${code ?? name ?? 'error'})`,
     };
   }
-}
-
-/** Seconds, or a date (RFC 9110, "Retry-After"); 0 if missing or invalid. */
-function readRetryAfterMs(header: string | undefined): number {
-  const seconds = Number(header ?? Number.NaN);
-  const ms = Number.isFinite(seconds) ? seconds * 1_000 : Date.parse(header ?? '') - Date.now();
-  return Number.isNaN(ms) ? 0 : Math.max(0, ms);
 }

@@ -1,7 +1,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HOST } from '#infra/embedded/http/server.ts';
-import { isPublicAddress } from '#infra/network/public-address.ts';
+import { isPublicAddress } from '#infra/network/addresses.ts';
 import { postWebhook } from '#infra/notifications/post-webhook.ts';
 import { sendMail } from '#infra/notifications/send-mail.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';

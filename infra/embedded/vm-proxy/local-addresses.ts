@@ -1,13 +1,6 @@
 import { type LookupOptions, lookup } from 'node:dns';
-import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
-
-const LOCAL = new BlockList();
-LOCAL.addSubnet('0.0.0.0', 8);
-LOCAL.addSubnet('127.0.0.0', 8);
-LOCAL.addSubnet('169.254.0.0', 16);
-LOCAL.addAddress('::', 'ipv6');
-LOCAL.addAddress('::1', 'ipv6');
-LOCAL.addSubnet('fe80::', 10, 'ipv6');
+import { isIP, type LookupFunction } from 'node:net';
+import { isLocalAddress } from '#infra/network/addresses.ts';
 
 /** A host that the proxy does not connect to, because it is this machine itself. */
 export class LocalAddressError extends Error {
@@ -19,13 +12,10 @@ export class LocalAddressError extends Error {
   }
 }
 
-/** Whether the text is a loopback, unspecified or link-local address, IPv4 mapped to IPv6 too, or `localhost`. */
+/** Whether the text is a loopback, unspecified or link-local address, IPv4 in IPv6 too, or `localhost`. */
 export function isLocalHost(host: string): boolean {
   const name = host.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
-  if (isIP(name) === 0) {
-    return /(^|\.)localhost\.?$/i.test(name);
-  }
-  return LOCAL.check(name, isIPv6(name) ? 'ipv6' : 'ipv4');
+  return isIP(name) === 0 ? /(^|\.)localhost\.?$/i.test(name) : isLocalAddress(name);
 }
 
 /**

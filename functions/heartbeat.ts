@@ -2,6 +2,7 @@ import type { HttpFunction } from '@google-cloud/functions-framework';
 import * as z from 'zod';
 import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
 import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import type { MeasurementPorts } from '#shared/use-cases/heartbeat/record-measurements.ts';
 
@@ -20,7 +21,8 @@ export function createHeartbeat(
       response.status(413).json({ error: { message: `The heartbeat is larger than ${HEARTBEAT_BYTES_MAX} bytes.` } });
       return;
     }
-    const parsed = heartbeatSchema.safeParse(request.body);
+    // Not the framework's: it parses before the token was checked, if the request says that it is JSON.
+    const parsed = heartbeatSchema.safeParse(parseJson(request.rawBody?.toString('utf8') ?? ''));
     if (!parsed.success) {
       const message = z.prettifyError(parsed.error);
       ports.logger.log('ERROR', 'heartbeat is malformed', { vmName: verified.identity.vmName, problem: message });

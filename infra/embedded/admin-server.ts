@@ -47,7 +47,7 @@ export function createAdminServer({ projectId, vms, outages, queue, objects }: A
       reset: vms.reset,
       hostError: vms.hostError,
     };
-    const injectFault = faults[verb ?? ''];
+    const injectFault = Object.hasOwn(faults, verb ?? '') ? faults[verb ?? ''] : undefined;
     if (injectFault === undefined) {
       return context.json(errorBody(`Unknown VM action ${verb}. Use preempt, maintain, reset or hostError.`), 400);
     }
@@ -62,7 +62,7 @@ export function createAdminServer({ projectId, vms, outages, queue, objects }: A
       outage: () => outages.set(zone, true),
       recover: () => outages.set(zone, false),
     };
-    const injectFault = faults[verb ?? ''];
+    const injectFault = Object.hasOwn(faults, verb ?? '') ? faults[verb ?? ''] : undefined;
     if (injectFault === undefined) {
       return context.json(errorBody(`Unknown zone action ${verb}. Use ${Object.keys(faults).join(', ')}.`), 400);
     }

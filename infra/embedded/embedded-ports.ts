@@ -20,7 +20,8 @@ import {
   openProcessVmProvider,
 } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
 import { openZoneOutages, withOutages, type ZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
-import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openCheckedDatabase } from '#infra/embedded/data-dir/checked-database.ts';
+import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { embeddedRightsOf, readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
@@ -89,7 +90,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const [uploadBucket, jobsBucket] = [`${projectId}-uploads`, `${projectId}-jobs`];
   const cacheBucket = `${projectId}-cache`;
   const clock = { now: Date.now };
-  const database = openDatabase(join(dataDir, 'dropforge.db'));
+  const database = openCheckedDatabase(dataDir);
   const queue = openSqliteMessageQueue(database, clock, channelQueues(config));
   const objects = openObjects({ ...options, database, queue, uploadBucket, clock });
   createBuckets(objects, config, [uploadBucket, jobsBucket, cacheBucket]);

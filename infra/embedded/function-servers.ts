@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { getTestServer } from '@google-cloud/functions-framework/testing';
 import { createApi } from '#functions/api.ts';
 import type { FunctionPorts } from '#functions/function-ports.ts';
-import { FUNCTION_NAMES, type FunctionName } from '#functions/functions.ts';
+import { FUNCTION_NAMES, type FunctionName, isEventFunction } from '#functions/functions.ts';
 import { createHeartbeat } from '#functions/heartbeat.ts';
 import { createNotify } from '#functions/notify.ts';
 import { createOnControl } from '#functions/on-control.ts';
@@ -16,7 +16,9 @@ import { createReport } from '#functions/report.ts';
 import { createTeardown } from '#functions/teardown.ts';
 import { createTuning } from '#functions/tuning.ts';
 import { createWatch } from '#functions/watch.ts';
+import { BODY_BYTES_MAX, boundBodies } from '#infra/embedded/http/bound-bodies.ts';
 import { closeServer, listen } from '#infra/embedded/http/server.ts';
+import { HEARTBEAT_BYTES_MAX } from '#shared/protocol/heartbeat.ts';
 
 const HANDLERS: { readonly [Name in FunctionName]: (ports: FunctionPorts) => HandlerOf<Name> } = {
   'on-upload': createOnUpload,
@@ -56,6 +58,8 @@ export async function startFunctionServers(
   try {
     for (const name of FUNCTION_NAMES) {
       const server = getTestServer(name);
+      const bytesMax = name === 'heartbeat' ? HEARTBEAT_BYTES_MAX : BODY_BYTES_MAX;
+      boundBodies(server, { bytesMax, isEvent: isEventFunction(name) });
       boundPorts.set(name, await listen(server, ports[name] ?? 0));
       servers.push(server);
     }

@@ -76,8 +76,8 @@ function isIn(list: BlockList, address: string): boolean {
 }
 
 /**
- * The IPv4 addresses in an IPv6 address: compatible and mapped (RFC 4291), translated by NAT64 (RFC 6052, RFC 8215), 6to4
- * (RFC 3056), Teredo's client (RFC 4380), ISATAP (RFC 5214).
+ * The IPv4 addresses in an IPv6 address: compatible and mapped (RFC 4291), translated by NAT64 (RFC 6052, RFC 8215),
+ * 6to4 (RFC 3056), Teredo's client (RFC 4380), ISATAP (RFC 5214).
  */
 function embeddedAddresses(address: string): readonly string[] {
   const groups = groupsOf(address);

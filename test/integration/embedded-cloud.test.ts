@@ -62,6 +62,17 @@ it.each(['storage', 'api', 'pubsub', 'admin'] as const)('a web page cannot use t
   expect(await send(url, {})).not.toBe(403);
 });
 
+it.each(['vms/x:constructor', 'vms/x:toString', 'zones/us-central1-a:__proto__', 'vms/x'])(
+  'the admin server knows no action %s',
+  async (target) => {
+    const answer = await fetch(`${cloud.endpoints.admin}/${target}`, { method: 'POST' });
+    expect([answer.status, await answer.json()]).toEqual([
+      400,
+      { error: { message: expect.stringMatching(/^Unknown (VM|zone) action/) } },
+    ]);
+  },
+);
+
 it('a second cloud on the same directory is rejected, independent of process ids', async () => {
   const second = startEmbeddedCloud({ dataDir: cloud.dataDir, environment: {}, writeLog: () => undefined });
 

@@ -278,14 +278,44 @@ it('rejects heartbeats without a signed identity', async () => {
   expect((await post('heartbeat', body, { authorization: forged })).status).toBe(401);
 });
 
-it('responds STOP to a VM that belongs to no job', async () => {
+async function authorizationOfStranger(): Promise<{ authorization: string }> {
   const vm = { vmName: 'df-stranger', zone: 'us-central1-a', instanceId: '1', createdAt: 0, serviceAccount: null };
   const audience = `http://127.0.0.1:${SOURCE_PORTS.heartbeat}/heartbeat`;
-  const token = await ports.identity.issueToken(vm, { audience, format: 'full' });
+  return { authorization: `Bearer ${await ports.identity.issueToken(vm, { audience, format: 'full' })}` };
+}
 
-  const json = await post('heartbeat', JSON.stringify(heartbeat), { authorization: `Bearer ${token}` });
-
+it('responds STOP to a VM that belongs to no job', async () => {
+  const json = await post('heartbeat', JSON.stringify(heartbeat), await authorizationOfStranger());
   expect(await json.json()).toMatchObject({ command: 'STOP' });
+});
+
+describe('a request that is not valid', () => {
+  /** The status, and the message of an answer in JSON. */
+  async function answerOf(response: Response): Promise<readonly [number, string]> {
+    const { error } = (await response.json()) as { readonly error: { readonly message: string } };
+    return [response.status, error.message];
+  }
+
+  it.each(['{', '', 'null', '[1,', '{"a":'])('is answered with JSON, after its token was checked: %j', async (body) => {
+    expect((await answerOf(await post('heartbeat', body)))[0]).toBe(401);
+    const [status, message] = await answerOf(await post('heartbeat', body, await authorizationOfStranger()));
+    expect([status, message]).toEqual([400, expect.stringContaining('Invalid input')]);
+    expect((await answerOf(await post('api', body)))[0]).toBe(404);
+  });
+
+  it('is rejected by its length before it is read, and without one', async () => {
+    expect(await answerOf(await post('heartbeat', 'x'.repeat(65_537)))).toEqual([
+      413,
+      'The body has 65537 bytes; the maximum is 65536.',
+    ]);
+    const url = `http://127.0.0.1:${servers.portOf('api')}/v1/jobs`;
+    const chunked = await fetch(url, {
+      method: 'POST',
+      body: new Blob(['{}']).stream(),
+      duplex: 'half',
+    } as RequestInit);
+    expect((await answerOf(chunked))[0]).toBe(411);
+  });
 });
 
 it('serves jobs over HTTP, and describes what is wrong with a request', async () => {

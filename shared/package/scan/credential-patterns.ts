@@ -42,9 +42,9 @@ const PEM_KEY =
   /-----BEGIN (?:RSA |EC |DSA |OPENSSH )?PRIVATE KEY-----(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]|\\[nr]|["'\s]){60}/;
 
 /**
- * Tokens with a recognizable format, matched as whole words only, as their issuers and GitHub's "Supported secret scanning
- * patterns" describe them. Keys in AWS's documentation end in EXAMPLE. The older keys of Weights & Biases are 40
- * hexadecimal digits, as commits are: they are found by what they are assigned to.
+ * Tokens with a recognizable format, matched as whole words only, as their issuers and GitHub's "Supported secret
+ * scanning patterns" describe them. Keys in AWS's documentation end in EXAMPLE. The older keys of Weights & Biases
+ * are 40 hexadecimal digits, as commits are: they are found by what they are assigned to.
  */
 const TOKENS: readonly (readonly [CredentialKind, RegExp])[] = [
   ['GOOGLE_API_KEY', /(?<![\w-])AIza[\w-]{35}(?![\w-])/],

@@ -16,7 +16,7 @@ import { createReport } from '#functions/report.ts';
 import { createTeardown } from '#functions/teardown.ts';
 import { createTuning } from '#functions/tuning.ts';
 import { createWatch } from '#functions/watch.ts';
-import { BODY_BYTES_MAX, boundBodies } from '#infra/embedded/http/bound-bodies.ts';
+import { BODY_BYTES_MAX, boundRequests } from '#infra/embedded/http/bound-requests.ts';
 import { closeServer, listen } from '#infra/embedded/http/server.ts';
 import { HEARTBEAT_BYTES_MAX } from '#shared/protocol/heartbeat.ts';
 
@@ -59,7 +59,7 @@ export async function startFunctionServers(
     for (const name of FUNCTION_NAMES) {
       const server = getTestServer(name);
       const bytesMax = name === 'heartbeat' ? HEARTBEAT_BYTES_MAX : BODY_BYTES_MAX;
-      boundBodies(server, { bytesMax, isEvent: isEventFunction(name) });
+      boundRequests(server, { bytesMax, isEvent: isEventFunction(name) });
       boundPorts.set(name, await listen(server, ports[name] ?? 0));
       servers.push(server);
     }

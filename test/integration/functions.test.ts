@@ -289,6 +289,18 @@ it('responds STOP to a VM that belongs to no job', async () => {
   expect(await json.json()).toMatchObject({ command: 'STOP' });
 });
 
+it('answers 2,000 heartbeats at once, or says when to repeat them', async () => {
+  const statuses = await Promise.all(
+    Array.from({ length: 2_000 }, async () => {
+      const response = await post('heartbeat', JSON.stringify(heartbeat));
+      await response.arrayBuffer();
+      return response.status === 503 ? `503 after ${response.headers.get('retry-after')}` : `${response.status}`;
+    }),
+  );
+  expect([...new Set(statuses)].sort()).toEqual(expect.arrayContaining(['401']));
+  expect(statuses.filter((status) => !['401', '503 after 5'].includes(status))).toEqual([]);
+});
+
 describe('a request that is not valid', () => {
   /** The status, and the message of an answer in JSON. */
   async function answerOf(response: Response): Promise<readonly [number, string]> {

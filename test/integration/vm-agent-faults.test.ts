@@ -70,6 +70,25 @@ describe('a VM that is stopped', () => {
 });
 
 describe('a VM whose control plane is unreachable', () => {
+  it('says so in one line, and in one that it answers again', async () => {
+    configure(cloud(), [await makeSdist(WAITS)]);
+    let failures = 0;
+    cloud().answerHeartbeat = () => {
+      failures += isRunning() && failures < 6 ? 1 : 0;
+      return failures > 0 && failures < 6
+        ? new Response('busy', { status: 503 })
+        : { command: 'CONTINUE', reason: null };
+    };
+    const vm = machine().boot();
+    await until(() => failures === 6, vm);
+    writeFileSync(join(machine().home, 'output', 'go'), '');
+    await ended(vm);
+
+    const lines = cloud().logEntries.map(({ textPayload }) => textPayload ?? '');
+    expect(lines.filter((line) => /heartbeat was/.test(line))).toEqual([expect.stringContaining('503')]);
+    expect(lines.filter((line) => /answers again/.test(line))).toEqual([expect.stringContaining('after 5 heartbeats')]);
+  });
+
   it('stops the program, saves its output and powers off after the control-plane timeout', async () => {
     configure(cloud(), [await makeSdist(WAITS)], ({ limits }) => ({
       limits: { ...limits, controlPlaneTimeoutSeconds: 1.5 },

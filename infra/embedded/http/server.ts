@@ -6,6 +6,9 @@ import { type AddressInfo, createServer } from 'node:net';
 /** The embedded cloud binds to the loopback address only. */
 export const HOST = '127.0.0.1';
 
+/** Connections that wait to be accepted. Beyond it they are reset; the default is 511, the kernel's limit often 4,096. */
+const BACKLOG = 4_096;
+
 /** Below the ephemeral port range of every system (Linux: 32768 and up), which systems assign to other programs. */
 const CHOSEN_PORT_MIN = 20_000;
 const CHOSEN_PORT_MAX = 32_000;
@@ -16,7 +19,7 @@ const PORT_ATTEMPTS_MAX = 100;
  */
 export async function listen(server: Server, port: number): Promise<number> {
   rejectWebPages(server);
-  server.listen(port, HOST);
+  server.listen(port, HOST, BACKLOG);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }

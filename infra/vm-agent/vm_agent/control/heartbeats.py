@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 import threading
 import time
 from dataclasses import dataclass
@@ -181,6 +182,7 @@ class Heartbeats:
         self._changed = threading.Event()
         self._is_finished = False
         self._sending = threading.Lock()
+        self._unanswered_count = 0
         self.last_answer_at = time.monotonic()
         """By time.monotonic()."""
         self._keep_seconds = 0.0
@@ -258,7 +260,7 @@ class Heartbeats:
             with self._sending:
                 if self._is_finished:
                     return
-                progress = self._probes.metrics.progress()
+                progress, sent_at = self._probes.metrics.progress(), time.monotonic()
                 answer = self._exchange(self._status(self._phase, self._probes.usage(), progress))
             if answer is not None:
                 delays = backoff_delays()
@@ -267,7 +269,12 @@ class Heartbeats:
                     self._stop_signal.request_stop(notice)
                 self._update_may_start(answer)
             interval = self._interval()
-            self._changed.wait(interval if answer is not None else min(next(delays), interval))
+            if answer is not None:
+                self._changed.wait(interval)
+            else:
+                # What takes long to fail is overloaded, and repeating it soon adds to that.
+                took_seconds = time.monotonic() - sent_at
+                self._changed.wait(min(next(delays) + took_seconds * random.uniform(0.5, 1.5), 2 * interval))
 
     def _status(
         self, phase: str, usage: Usage, progress: Progress, report: Optional[ExitReport] = None
@@ -306,13 +313,25 @@ class Heartbeats:
             if response.status == 200:
                 answer = response.json()
                 if isinstance(answer, dict) and answer.get('command') in ('CONTINUE', 'WAIT', 'STOP'):
-                    self.last_answer_at = time.monotonic()
+                    self._on_answer()
                     self._probes.metrics.remove(status.measurements)
                     return answer
             if response.status == 401:
                 self._token.invalidate()
             # From an intermediary, or from a control plane that rejects this VM: it does not count as an answer.
-            self._log(f'The heartbeat was rejected with {response.status}: {error_message(response)}', 'WARNING')
+            self._on_failure(f'The heartbeat was rejected with {response.status}: {error_message(response)}')
         except TransientError as error:
-            self._log(f'The heartbeat was not answered: {error}', 'WARNING')
+            self._on_failure(f'The heartbeat was not answered: {error}')
         return None
+
+    def _on_answer(self) -> None:
+        seconds, count = self._unanswered_seconds(), self._unanswered_count
+        self.last_answer_at, self._unanswered_count = time.monotonic(), 0
+        if count > 1:
+            self._log(f'The control plane answers again, after {count} heartbeats in {seconds:.0f} s without answer.', 'INFO')
+
+    def _on_failure(self, text: str) -> None:
+        """One line for an outage, whatever fails in it."""
+        self._unanswered_count += 1
+        if self._unanswered_count == 1:
+            self._log(text, 'WARNING')

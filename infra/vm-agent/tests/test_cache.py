@@ -286,7 +286,11 @@ class CacheTest(unittest.TestCase):
         (site_packages(self.venv) / 'alpha.py').write_bytes(b'A = 2\n')
         self.assertIn('Another VM', self.store())
         self.assertIn('Stored', self.store(cache))
-        self.assertEqual(self.restore('repaired'), Restored.YES)
+        # A job that has not seen the first one fail does not use the second one, which any job may have stored.
+        self.assertEqual(self.restore('first', self.cache()), Restored.BROKEN)
+        self.assertTrue(cache.is_invalid(KEY))
+        self.create(self.folder / 'repaired')
+        self.assertEqual(cache.restore(KEY, self.folder / 'repaired', is_second=True), Restored.YES)
         self.assertEqual((site_packages(self.folder / 'repaired') / 'alpha.py').read_bytes(), b'A = 2\n')
 
     def test_continues_an_upload_that_was_cut_off(self) -> None:

@@ -37,11 +37,16 @@ class EnvironmentCache:
     _invalid: Set[str] = field(default_factory=set)
     """The keys whose entry could not be restored, whatever the network does."""
 
-    def restore(self, key: str, venv: Path) -> Restored:
+    def is_invalid(self, key: str) -> bool:
+        """Whether its entry could not be restored in this job: then the second one beside it may be used."""
+        return key in self._invalid
+
+    def restore(self, key: str, venv: Path, is_second: bool = False) -> Restored:
+        """`is_second`: the entry beside an invalid one, which any job of the account may create at any time."""
         started_at = time.monotonic()
         is_started = False
         try:
-            entry = find_entry(self.storage, self.location, key, self.policy)
+            entry = find_entry(self.storage, self.location, key, self.policy, is_second)
             if entry is None:
                 return Restored.NO
             is_started = True

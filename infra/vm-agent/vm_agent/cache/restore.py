@@ -33,17 +33,19 @@ class FoundEntry:
     week: int
 
 
-def find_entry(storage: Storage, location: CacheLocation, key: str, policy: RetryPolicy) -> Optional[FoundEntry]:
+def find_entry(
+    storage: Storage, location: CacheLocation, key: str, policy: RetryPolicy, is_second: bool = False
+) -> Optional[FoundEntry]:
     """
-    Returns the entry of this week or the last one, or None if there is none that may be used. Raises InvalidEntry,
-    StorageRejected or TransientError.
+    Returns the entry of this week or the last one, or None if there is none that may be used. `is_second`: the one that
+    was stored beside an entry that cannot be restored. Raises InvalidEntry, StorageRejected or TransientError.
     """
     now = time.time()
+    name_of = location.second_entry if is_second else location.entry
     for week in weeks_to_search(now):
-        found = storage.read(location.bucket, location.entry(week, key), policy)
+        found = storage.read(location.bucket, name_of(week, key), policy)
         if found is not None:
-            second = storage.read(location.bucket, location.second_entry(week, key), policy)
-            manifest = read_manifest((second or found)[0], key)
+            manifest = read_manifest(found[0], key)
             is_usable = now - manifest.created_at <= location.age_seconds_max and manifest.cpu in ('', cpu_features())
             return FoundEntry(manifest, week) if is_usable else None
     return None

@@ -97,11 +97,14 @@ class Installer:
             self._install_with_index(built)
             return None
         key = environment_key(Installation(normalized, own.names, self.paths.environment))
-        restored = self.cache.restore(key, self.paths.venv)
-        if restored == Restored.YES and self._install_own_packages(own):
-            return None
-        if restored != Restored.NO:
-            create_venv(self.paths.venv)
+        for is_second in (False, True):
+            if is_second and not self.cache.is_invalid(key):
+                break
+            restored = self.cache.restore(key, self.paths.venv, is_second)
+            if restored == Restored.YES and self._install_own_packages(own):
+                return None
+            if restored != Restored.NO:
+                create_venv(self.paths.venv)
         return self._install_and_describe(built, own, key)
 
     def _install_and_describe(self, built: _Targets, own: OwnPackages, key: str) -> Optional[Store]:

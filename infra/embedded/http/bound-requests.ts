@@ -10,9 +10,9 @@ const RETRY_AFTER_SECONDS = 5;
 type Bounds = { readonly bytesMax: number; readonly isEvent: boolean; readonly requestsMax?: number };
 
 /**
- * Bounds the number of requests that are handled at once, and their bodies before they are read, and leaves their parsing to the function: the functions-framework
- * reads up to 1 GiB into memory and parses JSON before the function has seen a token, and answers invalid JSON with a
- * page that has a stack trace.
+ * Bounds the number of requests that are handled at once, and their bodies before they are read, and leaves parsing to
+ * the function: the functions-framework reads up to 1 GiB into memory and parses JSON before the function has seen a
+ * token, and answers invalid JSON with a page that has a stack trace.
  */
 export function boundRequests(server: Server, { bytesMax, isEvent, requestsMax = REQUESTS_MAX }: Bounds): void {
   const listeners = server.listeners('request') as RequestListener[];

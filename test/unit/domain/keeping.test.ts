@@ -67,6 +67,13 @@ describe('the VM of a failed program', () => {
     expect(keepsVm(jobAfter(kept, ['RELEASE_REQUESTED', FAILED_AT + 1]), vm)).toBe(false);
   });
 
+  it('has the recorded instance id: a VM of the same name that was created later is another one', () => {
+    const vm = { vmName: vmNameOf('digits', 1, INSTANCE), zone: 'us-central1-a', instanceId: '101' };
+    const recorded =
+      kept.status === 'CLOSING' && kept.kept !== null ? { ...kept, kept: { ...kept.kept, instanceId: '101' } } : kept;
+    expect([keepsVm(recorded, vm), keepsVm(recorded, { ...vm, instanceId: '102' })]).toEqual([true, false]);
+  });
+
   it('is checked again and again, and deleted when its time is over', () => {
     const checked = jobAfter(kept, ['DEADLINE_PASSED', FAILED_AT + TIMEOUTS.keptCheckMs]);
     expect(checked).toMatchObject({ wakeAt: FAILED_AT + 2 * TIMEOUTS.keptCheckMs, kept: { releasedAt: null } });

@@ -3,8 +3,10 @@ import { type Database, openDatabase } from '#infra/embedded/data-dir/database.t
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
+import type { PlacedJob } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type ReconcilePorts, reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
@@ -125,6 +127,13 @@ describe('a replica that misses its lease', () => {
     });
   });
 
+  it('is not found again after its attempt has ended, nor are the others of that attempt', async () => {
+    await recordHeartbeatOf({ replica: 'worker-0', instanceId: '102', heardAt: 0, leaseExpiresAt: 120_000 });
+    await reconcile(ports, 120_000 + TIMEOUTS.controlPlaneTimeoutMs);
+    expect(await readAttempt()).toBe(2);
+    expect(await ports.replicas.listExpired(10 ** 9, 10)).toEqual([]);
+  });
+
   it('does not query the newest heartbeat on a tick without expired leases', async () => {
     let questions = 0;
     const lastHeartbeatAt = async () => {
@@ -158,6 +167,27 @@ it('wakes a job again if a late answer has set its deadline back to one that was
   await reconcile(ports, deadline + 60_000);
 
   expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline + 60_000 + TIMEOUTS.pendingMs });
+});
+
+it('the sweep ends the attempt of a VM that Compute Engine lists as TERMINATED', async () => {
+  const job = { ...simulatedJob('digits', 0), wakeAt: 10 ** 9 };
+  const running = jobAfter(job, ['PLACEMENT_CHOSEN', 0], ['VMS_CREATED', 0], ['REPLICA_STARTED', 0]);
+  await ports.jobs.create(running, []);
+  const vmName = vmNameOf('digits', 1, { role: 'master', index: 0 });
+  const { zone } = (running as PlacedJob).placement;
+  const vm: Vm = { vmName, zone, instanceId: '101', jobId: 'digits', attempt: 1, status: 'RUNNING' };
+  const provider = (status: Vm['status']) => ({
+    list: async () => [{ ...vm, status }],
+    delete: async () => 'GONE' as const,
+  });
+
+  await sweep({ ...ports, vms: provider('RUNNING') }, 1_000);
+  expect((await ports.jobs.read('digits'))?.job).toEqual(running);
+  await sweep({ ...ports, vms: provider('TERMINATED') }, 2_000);
+  expect((await ports.jobs.read('digits'))?.job).toMatchObject({
+    attempt: 2,
+    ledger: [{ cause: { code: 'VM_TERMINATED' } }],
+  });
 });
 
 it('sweeps the other VMs if one cannot be deleted', async () => {

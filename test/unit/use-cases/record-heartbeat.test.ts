@@ -121,6 +121,30 @@ it('stops a VM with an account of its own that reports for a job of the deployme
   expect(answer).toMatchObject({ command: 'STOP' });
 });
 
+it('does not handle an exit that arrives after a newer heartbeat of the same VM', async () => {
+  await createPair();
+  await sendHeartbeat(MASTER, 'RUNNING', 1_000);
+  sequence = 9;
+  await sendHeartbeat(MASTER, 'RUNNING', 2_000);
+  sequence = 4;
+  expect(await sendHeartbeat(MASTER, 'EXITED', 3_000)).toEqual({ command: 'CONTINUE', reason: null });
+  expect(await readJob()).toMatchObject({ status: 'RUNNING' });
+  expect(commits).toEqual(['REPLICA_STARTED']);
+});
+
+it('handles an event once, however often it is delivered, and publishes its effects once', async () => {
+  await createPair();
+  const published: string[] = [];
+  const bus: typeof ports.bus = { publish: async (topic) => `${published.push(topic)}` };
+  const job = (await readJob()) as Job;
+  const event = eventsFor(job, 5_000).CANCEL_REQUESTED;
+  const first = await handleJobEvent({ ...ports, bus }, event);
+  const count = published.length;
+  expect(count).toBeGreaterThan(0);
+  expect(await handleJobEvent({ ...ports, bus }, event)).toEqual(first);
+  expect(published).toHaveLength(count);
+});
+
 it('writes the job four times per attempt, however many heartbeats there are', async () => {
   await createPair();
   const phases = ['BOOTING', 'DOWNLOADING', 'INSTALLING', 'RUNNING', 'UPLOADING'] as const;

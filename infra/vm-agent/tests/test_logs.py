@@ -31,6 +31,15 @@ class LineSplitterTest(unittest.TestCase):
         self.assertEqual(split(b' 1%\r 2%\r', b' 3%\r100%\n'), ['100%'])
         self.assertEqual(split(b'one\r', b'\ntwo\r\n'), ['one', 'two'])
 
+    def test_shows_a_progress_bar_while_it_advances(self) -> None:
+        seconds = [0.0]
+        splitter = LineSplitter(clock=lambda: seconds[0])
+        shown: List[str] = []
+        for second in range(25):
+            seconds[0] = float(second)
+            shown += splitter.feed(f'\r{second} of 25'.encode())
+        self.assertEqual([*shown, *splitter.finish()], ['10 of 25', '20 of 25', '24 of 25'])
+
     def test_splits_a_line_longer_than_the_limit(self) -> None:
         lines = split(*[b'x' * 10_000] * 5)
         self.assertEqual(sum(map(len, lines)), 50_000)

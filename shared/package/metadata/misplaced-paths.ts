@@ -30,7 +30,9 @@ export function findMisplacedPath(
   return found === undefined ? null : { ...found, workdir: posix.relative(workingDirectory, folder) };
 }
 
+/** Of a template, such as `../data/%s` or `../data/{name}`, the folder before its first place. */
 function exists({ paths }: PackageTree, folder: string, text: string): boolean {
-  const path = posix.join(folder, text).replace(/\/$/, '');
+  const fixed = /[%{*]/.test(text) ? posix.dirname(text.replace(/[%{*].*/, '_')) : text;
+  const path = posix.join(folder, fixed).replace(/\/$/, '');
   return paths.has(path) || [...paths].some((one) => one.startsWith(`${path}/`));
 }

@@ -4,7 +4,7 @@ export type RelativePath = { readonly text: string; readonly line: number };
 const COUNT_MAX = 20;
 
 /** A string at the start of an argument or value; one after a comma usually continues a path: `join(HERE, '../data')`. */
-const STRING = /[(=[{:]\s*[rRuUbB]?(["'])([^"'\n\\]{1,200})\1/g;
+const STRING = /[(=[{:]\s*[rRuUbBfF]?(["'])([^"'\n\\]{1,200})\1/g;
 const FILE_NAME = /^[\w./-]+\.(?!py$)\w{1,8}$/;
 const LEADS_OUT = /^(?:\.\/)*(?:\.\.\/)+[^.]/;
 

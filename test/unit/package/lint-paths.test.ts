@@ -27,6 +27,14 @@ describe('PATH_FROM_SCRIPT', () => {
     ]);
   });
 
+  it.each(['"../../data/%s" % name', "f'../../data/{name}.csv'", '"../../data/*.csv"'])(
+    'is reported for a template: open(%s)',
+    async (text) => {
+      const warnings = await warningsOf({ 'models/gan/gan.py': `open(${text})\n` }, 'models/gan/gan.py');
+      expect(warnings).toMatchObject([{ code: 'PATH_FROM_SCRIPT' }]);
+    },
+  );
+
   it('is reported for a file beside a module, but not beside a script, where the agent links it', async () => {
     const files = { 'models/gan/gan.py': 'print(open("sizes.yaml").read())\n' };
     expect(await warningsOf(files, 'models.gan.gan')).toMatchObject([{ code: 'PATH_FROM_SCRIPT', line: 1 }]);

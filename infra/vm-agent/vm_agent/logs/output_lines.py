@@ -2,8 +2,9 @@
 
 import codecs
 import threading
+import time
 from collections import deque
-from typing import Deque, Iterator, Optional, Tuple
+from typing import Callable, Deque, Iterator, Optional, Tuple
 
 from vm_agent.logs.mask import Mask
 
@@ -11,6 +12,8 @@ LINE_CHARS_MAX = 16_384
 TAIL_BYTES_MAX = 65_536
 # A line without an end is held back up to this size, so that no secret in it is cut.
 PENDING_BYTES_MAX = 262_144
+# Between two states of a line that is overwritten.
+STATE_SECONDS = 10.0
 
 
 class BlockSplitter:
@@ -46,10 +49,13 @@ class BlockSplitter:
 class LineSplitter:
     """
     Splits masked blocks into lines without their line ends; lines over LINE_CHARS_MAX are split into several. Of text
-    that carriage returns overwrite (a progress bar), only the last state is kept, as a terminal would show it.
+    that carriage returns overwrite (a progress bar), the last state is kept, as a terminal would show it, and one every
+    STATE_SECONDS: some programs print nothing else.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._state_at = clock()
         self._decoder = codecs.getincrementaldecoder('utf-8')('replace')
         self._pending = ''
 
@@ -71,6 +77,11 @@ class LineSplitter:
         # A trailing carriage return may be the first half of a line end: the text before it is kept.
         ending = '\r' if rest.endswith('\r') else ''
         self._pending = _last_state(rest) + ending
+        if complete:
+            self._state_at = self._clock()
+        elif '\r' in rest and self._clock() - self._state_at >= STATE_SECONDS:
+            self._state_at = self._clock()
+            yield from _chunks(self._pending.rstrip('\r'))
         while len(self._pending) > LINE_CHARS_MAX:
             yield self._pending[:LINE_CHARS_MAX]
             self._pending = self._pending[LINE_CHARS_MAX:]

@@ -54,6 +54,10 @@ class FormatTest(unittest.TestCase):
     def test_decodes_the_manifest_that_it_encoded_and_rejects_any_other(self) -> None:
         manifest = Manifest(AUTHOR, {'a': info('a', 7), 'b': replace(info('b', 8), modified_ns=9)}, {'loss': 3})
         self.assertEqual(decode_manifest(encode_manifest(manifest), 'bucket', 'p/'), manifest)
+        reports = b'{"a": 3, "b": 1e999, "c": null, "d": -1, "e": 1.5, "f": ' + b'9' * 400 + b'}'
+        for given, expected in ((reports, {'a': 3}), (b'null', {}), (b'[]', {}), (b'NaN', {}), (b'"x"', {})):
+            body = b'{"jobId": "digits", "attempt": 3, "files": {}, "reports": ' + given + b'}'
+            self.assertEqual(decode_manifest(body, 'bucket', 'p/'), Manifest(AUTHOR, {}, expected))
         for body in (b'', b'[]', b'{"attempt": 1}', b'{"attempt": 1, "files": []}'):
             with self.assertRaises(ValueError):
                 decode_manifest(body, 'bucket', 'p/')

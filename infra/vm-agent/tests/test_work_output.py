@@ -306,9 +306,9 @@ class RestoreTest(WorkOutputTestCase):
     def test_a_success_is_recorded_with_all_outputs_and_forgotten_by_the_next_attempt(self) -> None:
         vm = self.boot()
         (vm.output / 'model').write_text('saved')
-        self.assertEqual(vm.sync.finish(POLICY), ())
+        self.assertEqual(vm.sync.finish(POLICY, marks=(END_KEY,)), ())
         self.assertEqual(self.manifest.marks, (END_KEY,))
-        self.assertEqual(vm.sync.finish(POLICY, has_succeeded=True), ())
+        self.assertEqual(vm.sync.finish(POLICY, marks=(END_KEY, SUCCESS_KEY)), ())
         self.assertEqual(self.manifest.marks, (END_KEY, SUCCESS_KEY))
         self.assertEqual(sorted(decode_manifest(self.manifest.body, BUCKET, 'p/').files), ['model'])
         self.boot(Author('nanogpt', 2))
@@ -318,7 +318,7 @@ class RestoreTest(WorkOutputTestCase):
         vm = self.boot()
         (vm.output / 'model').write_text('saved')
         self.cloud.reject = lambda received: 503 if received.path.endswith('/model') else None
-        self.assertNotEqual(vm.sync.finish(RetryPolicy(tries_max=1, seconds_max=0.1), has_succeeded=True), ())
+        self.assertNotEqual(vm.sync.finish(RetryPolicy(tries_max=1, seconds_max=0.1), marks=(END_KEY, SUCCESS_KEY)), ())
         self.assertEqual(self.manifest.marks, ())
 
     @property

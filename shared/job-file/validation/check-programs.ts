@@ -58,15 +58,17 @@ function checkProgram(pool: PoolDraft, { draft, context }: CheckInput, findings:
 }
 
 /**
- * The packages and module that run in an image; null for the image's own program. On AI Platform they are the job's, and a
- * command is run instead; Vertex AI has fields for either alone.
+ * The packages and module that run in an image; null for the image's own program. On AI Platform they are the job's, if
+ * its master runs them in an image, and a command is run instead; Vertex AI has fields for either alone.
  */
 function mountedOf({ program }: PoolDraft, draft: JobDraft): ProgramDraft | null {
   if (draft.dialect !== 'ai-platform') {
     return draft.dialect === 'dropforge' ? program : null;
   }
   const ofJob = masterOf(draft).program;
-  return ofJob.pythonModule !== undefined && (program.command ?? []).length === 0 ? ofJob : null;
+  const runsInImage = ofJob.imageUri !== undefined && ofJob.pythonModule !== undefined;
+  const hasCommand = [ofJob, program].some(({ command = [] }) => command.length > 0);
+  return runsInImage && !hasCommand ? ofJob : null;
 }
 
 /**

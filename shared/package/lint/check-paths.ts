@@ -1,3 +1,4 @@
+import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 
@@ -16,8 +17,8 @@ export function checkPaths({ packages, program }: LintSubject): LintFinding[] {
       {
         code: 'PATH_FROM_SCRIPT' as const,
         severity: 'WARNING' as const,
-        message: `${path}, line ${found.line}, names "${found.text}", which exists from the folder of this file only; the program starts in the root of the package.`,
-        remedy: `Add "workdir: ${found.workdir}" to the job file.`,
+        message: `${path}, line ${found.line}, names "${printablePath(found.text)}", which exists from the folder of this file only; the program starts in the root of the package.`,
+        remedy: `Add "workdir: ${printablePath(found.workdir)}" to the job file (Dropforge's format has it), or begin the path with os.path.dirname(__file__).`,
         path,
         line: found.line,
       },

@@ -8,22 +8,23 @@ const STRING = /[(=[{:]\s*[rRuUbBfF]?(["'])([^"'\n\\]{1,200})\1/g;
 const FILE_NAME = /^[\w./-]+\.(?!py$)\w{1,8}$/;
 const LEADS_OUT = /^(?:\.\/)*(?:\.\.\/)+[^.]/;
 
-/** Programs that know where they are, or go there: their paths do not depend on where they start. */
-const CHANGES_FOLDER = /\bchdir\b/;
-const IS_INDEPENDENT = /__file__|\bsys\.path\b|^\s*#/;
+/** Programs that know where they are, or go there, and libraries that do: what their paths begin with cannot be seen. */
+const IS_INDEPENDENT = /__file__|\bchdir\b|\bsys\.path\b|\bfrom sys import path\b|\bimportlib\b|\bpkgutil\b|\bhydra\b/;
+const LONG_STRING = /("{3}|'{3})[\s\S]*?\1/g;
 
 /**
  * Strings of a Python source that may be paths relative to its folder: those that begin with `../`, and names of files.
- * At most COUNT_MAX; empty if the program changes its working directory.
+ * At most COUNT_MAX; empty if its paths may not begin in the working directory.
  */
 export function findRelativePaths(source: string): readonly RelativePath[] {
-  if (CHANGES_FOLDER.test(source)) {
+  if (IS_INDEPENDENT.test(source)) {
     return [];
   }
   return source
+    .replace(LONG_STRING, (text) => text.replace(/[^\n]/g, ''))
     .split('\n')
     .flatMap((line, index) =>
-      IS_INDEPENDENT.test(line)
+      /^\s*#/.test(line)
         ? []
         : [...line.slice(0, LINE_CHARACTERS_MAX).matchAll(STRING)].flatMap(([, , text = '']) =>
             leadsOut(text) || FILE_NAME.test(text) ? [{ text, line: index + 1 }] : [],

@@ -39,6 +39,9 @@ function longestSettings(text: string, integer: number): ConfigSettings {
   };
 }
 
+/** An earlier attempt that may still save its outputs. */
+const SAVING = { ledger: [{ ranAt: 0, endedAt: 0 }], placedAt: 0 } as const;
+
 type Part = { readonly what: string; readonly keys: readonly string[]; readonly remedy: string };
 
 const LONG_VALUES_REMEDY = 'Put long values into a file in a bucket or in the package, and pass its name.';
@@ -63,7 +66,7 @@ const PARTS: readonly Part[] = [
 export function checkVmConfig(accepted: Accepted, study: AcceptedStudy | null): Problem | null {
   const job = study === null ? { ...accepted, jobId: accepted.spec.jobId, trial: null } : longestTrial(accepted, study);
   const configs = job.spec.replicaGroups.map(({ role, count }) =>
-    vmConfigOf({ ...job, attempt: ORDINAL_MAX, ledger: [{ ranAt: 0 }] }, { role, index: count - 1 }, longestRun(job)),
+    vmConfigOf({ ...job, attempt: ORDINAL_MAX, ...SAVING }, { role, index: count - 1 }, longestRun(job)),
   );
   const problems = configs.map((config) =>
     jsonBytesOf(config) > METADATA_VALUE_BYTES_MAX ? describe(config) : checkClusterVariables(job.spec, config),
@@ -79,7 +82,7 @@ function longestRun({ spec }: Pick<ConfiguredJob, 'spec'>) {
 function longestTrial(
   { spec, packages }: Accepted,
   { study }: AcceptedStudy,
-): Omit<ConfiguredJob, 'attempt' | 'ledger'> {
+): Omit<ConfiguredJob, 'attempt' | 'ledger' | 'placedAt'> {
   const tuning = { spec, study, tuningId: spec.jobId };
   const jobId = trialJobIdOf(spec.jobId, ORDINAL_MAX);
   const values = Object.fromEntries(parametersIn(study.parameters).map(({ id, space }) => [id, longestValueOf(space)]));

@@ -15,9 +15,9 @@ import type { CachedEnvironments, ConfigSettings } from '#shared/use-cases/provi
 /** The parts of a job that its VMs are configured with. */
 export type ConfiguredJob = Pick<
   JobIn<'PREPARING'>,
-  'jobId' | 'attempt' | 'spec' | 'packages' | 'trial' | 'warnings'
+  'jobId' | 'attempt' | 'spec' | 'packages' | 'trial' | 'warnings' | 'placedAt'
 > & {
-  readonly ledger: readonly Pick<AttemptRecord, 'ranAt'>[];
+  readonly ledger: readonly Pick<AttemptRecord, 'ranAt' | 'endedAt'>[];
 };
 
 /**
@@ -68,9 +68,11 @@ export function vmConfigOf(
 }
 
 /** A master whose peer was lost is healthy, and saves while the VMs of the next attempt boot. Alone, it was itself lost. */
-function earlierSaveSecondsOf({ ledger, spec }: ConfiguredJob, stopGraceSeconds: number): number {
-  const hasRun = (ledger.at(-1)?.ranAt ?? null) !== null;
-  return hasRun && replicasOf(spec).length > 1 ? stopGraceSeconds + FINAL_SAVE_MS_MAX / 1_000 : 0;
+function earlierSaveSecondsOf({ ledger, spec, placedAt }: ConfiguredJob, stopGraceSeconds: number): number {
+  const saveMs = stopGraceSeconds * 1_000 + FINAL_SAVE_MS_MAX;
+  const last = ledger.findLast(({ ranAt }) => ranAt !== null);
+  const maySave = last !== undefined && last.endedAt + saveMs >= placedAt;
+  return maySave && replicasOf(spec).length > 1 ? saveMs / 1_000 : 0;
 }
 
 /** The replicas of a role; the master's if the job has none of it. */

@@ -242,6 +242,13 @@ describe('a container', () => {
     expect(codes).toEqual([]);
   });
 
+  it('of a worker runs its own program if the master runs the module without an image', () => {
+    const worker = contained('gcr.io/acme/worker', 'workerConfig.imageUri');
+    const { programs, codes } = check(jobOf({ master: packaged(), worker }));
+    expect(programs?.ofRole.worker).toMatchObject({ imageUri: 'gcr.io/acme/worker', packageUris: [], module: null });
+    expect(codes).toEqual([]);
+  });
+
   it('runs its own command, or its entry point with a package without a module', () => {
     const command = [located('run', 'containerCommand[0]')];
     const { programs, codes } = check(jobOf({ master: { ...contained(), ...packaged(), command } }));

@@ -22,7 +22,7 @@ describe('PATH_FROM_SCRIPT', () => {
         line: 2,
         message:
           'trainer-1.0/models/gan/gan.py, line 2, names "../../data", which exists from the folder of this file only; the program starts in the root of the package.',
-        remedy: expect.stringMatching(/^Add "workdir: models\/gan" to the job file\./),
+        remedy: expect.stringMatching(/^Add "workdir: models\/gan" to the job file /),
       },
     ]);
   });
@@ -48,9 +48,22 @@ describe('PATH_FROM_SCRIPT', () => {
     ['a path that continues another', 'open(os.path.join(HERE, "../../data/labels.csv"))'],
     ['the import path', 'sys.path.append("../../models")'],
     ['a program that changes its folder', 'os.chdir(HERE)\nopen("../../data/labels.csv")'],
+    [
+      'a folder that is known elsewhere',
+      'HERE = Path(__file__).parent\nopen(HERE / DATA)\nDATA = "../../data/labels.csv"',
+    ],
+    ['a path of a library', '@hydra.main(config_path="../../data", config_name="labels")'],
+    ['a resource', 'importlib.resources.files("gan").joinpath("../../data/labels.csv")'],
+    ['documentation', 'def f():\n    """Reads.\n\n    f(path="../../data")\n    """\n'],
     ['a comment', '# open("../../data/labels.csv")'],
   ])('is not reported for %s', async (_, script) => {
     expect(await warningsOf({ 'models/gan/gan.py': script }, 'models/gan/gan.py')).toEqual([]);
+  });
+
+  it('shows no control characters of a path', async () => {
+    const script = 'open("../../\u001b[2J\u202e/../data/labels.csv")\n';
+    const [warning] = await warningsOf({ 'models/gan/gan.py': script }, 'models/gan/gan.py');
+    expect(warning?.message).toContain('\\u{1b}[2J\\u{202e}');
   });
 
   it('is not reported for an installed module, which has no folder', async () => {

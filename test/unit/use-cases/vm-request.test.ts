@@ -56,10 +56,24 @@ it('names the setting that limits the disk: the boot disk of the job, or the con
 
 it('leaves an interrupted attempt time to save only if it ran, and its master can have outlived another replica', () => {
   const neverRan = place(jobAfter(place(accepted, 0), ['VMS_CREATED', 1_000], ['ATTEMPT_INTERRUPTED', 60_000]), 80_000);
-  const [group] = second.spec.replicaGroups;
-  const alone = { ...second, spec: { ...second.spec, replicaGroups: [group] as const } };
-  const seconds = [second, place(accepted, 0), neverRan, alone].map((job) => limitsOf(job, MASTER).earlierSaveSeconds);
-  expect(seconds).toEqual([20 + 30, 0, 0, 0]);
+  const ran = jobAfter(
+    place(accepted, 0),
+    ['VMS_CREATED', 1_000],
+    ['REPLICA_STARTED', 60_000],
+    ['ATTEMPT_INTERRUPTED', 90_000],
+  );
+  const soon = place(ran, 100_000);
+  // The second attempt was lost before it ran, while the first one could still save.
+  const third = place(
+    jobAfter(soon, ['VMS_CREATED', 101_000], ['ATTEMPT_INTERRUPTED', 110_000], ['DEADLINE_PASSED', 130_000]),
+    131_000,
+  );
+  const [group] = soon.spec.replicaGroups;
+  const alone = { ...soon, spec: { ...soon.spec, replicaGroups: [group] as const } };
+  const seconds = [soon, third, place(ran, 141_000), place(accepted, 0), neverRan, alone].map(
+    (job) => limitsOf(job, MASTER).earlierSaveSeconds,
+  );
+  expect(seconds).toEqual([20 + 30, 20 + 30, 0, 0, 0, 0]);
 });
 
 describe('the cluster of a job', () => {

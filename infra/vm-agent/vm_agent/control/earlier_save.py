@@ -8,24 +8,28 @@ from vm_agent.storage.client import ObjectInfo
 
 # Between two looks at the manifest.
 POLL_SECONDS = 1.0
+# From the end of the master's wait until its claim, if its VM starts later than others.
+CLAIM_SECONDS_MAX = 600.0
 
 
 def await_earlier_save(replica: Replica) -> None:
     """
     Returns when the attempt before can save no more. For the master, that is when it has saved everything, or after
-    `earlier_save_seconds`. Other replicas wait for the master's claim, so that all of them restore the same files. Raises
-    ReplicaEnded, Fenced, StorageRejected and TransientError.
+    `earlier_save_seconds`. Other replicas wait for the master's claim, so that all of them restore the same files, and
+    for CLAIM_SECONDS_MAX longer, as their VMs do not start at the same time. Raises ReplicaEnded, Fenced,
+    StorageRejected and TransientError.
     """
     seconds = replica.config.limits.earlier_save_seconds
     if seconds == 0:
         return
     is_master = replica.config.spec.saves_output
-    give_up_at = time.monotonic() + seconds if is_master else replica.setup_deadline
+    give_up_at = time.monotonic() + seconds + (0 if is_master else CLAIM_SECONDS_MAX)
     is_over = _has_ended if is_master else _is_claimed
     is_logged = False
     while not is_over(replica, replica.directory.stat_manifest(replica.retry_policy)):
         if time.monotonic() >= give_up_at:
-            replica.log('The attempt before has not saved everything: its last committed files are restored.', 'WARNING')
+            missing = 'The attempt before has not saved everything' if is_master else 'The master has not claimed the directory'
+            replica.log(f'{missing}: the last committed files are restored.', 'WARNING')
             return
         if not is_logged:
             replica.log('The outputs of the attempt before are awaited, which may still be saving them.', 'INFO')
@@ -41,5 +45,6 @@ def _has_ended(replica: Replica, manifest: Optional[ObjectInfo]) -> bool:
 
 
 def _is_claimed(replica: Replica, manifest: Optional[ObjectInfo]) -> bool:
+    """Another job that has taken over the directory since is not awaited."""
     own, author = replica.directory.author, None if manifest is None else manifest.author
-    return author is not None and author.job_id == own.job_id and author.attempt >= own.attempt
+    return author is not None and (author.job_id != own.job_id or author.attempt >= own.attempt)

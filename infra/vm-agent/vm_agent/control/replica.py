@@ -11,6 +11,7 @@ from vm_agent.control.container_launcher import ContainerLauncher
 from vm_agent.control.context import Launcher, Replica
 from vm_agent.control.decisions import StopNotice
 from vm_agent.control.earlier_save import await_earlier_save
+from vm_agent.control.roll_back import is_rollback
 from vm_agent.control.python_launcher import PythonLauncher
 from vm_agent.control.state_file import State
 from vm_agent.control.supervisor import POLL_SECONDS
@@ -20,7 +21,7 @@ from vm_agent.metrics.program_metrics import READ_SECONDS
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
 from vm_agent.program.usage import measure_tree
-from vm_agent.storage.client import StorageRejected
+from vm_agent.storage.client import END_KEY, SUCCESS_KEY, StorageRejected
 from vm_agent.storage.foreign_files import has_link
 from vm_agent.storage.job_directory import Fenced
 from vm_agent.storage.manifest import Manifest
@@ -80,7 +81,7 @@ def save_output(replica: Replica, state: State, report: ExitReport, seconds_max:
         policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)
         was_killed = report.signal is not None
         _reopen_output(replica, state, policy)
-        problems = replica.sync.finish(policy, was_killed, has_succeeded=report.is_success)
+        problems = replica.sync.finish(policy, was_killed, _marks_of(replica, report))
     except Fenced as fenced:
         return ExitReport('STOPPED', str(fenced), report.exit_code, report.signal)
     except (TransientError, StorageRejected) as error:
@@ -92,6 +93,13 @@ def save_output(replica: Replica, state: State, report: ExitReport, seconds_max:
     if report.is_success:
         return replace(report, reason='JOB_DIR_UNWRITABLE', message=message, evidence=problems)
     return replace(report, message=message)
+
+
+def _marks_of(replica: Replica, report: ExitReport) -> Tuple[str, ...]:
+    """Only the next attempt of a cluster awaits the end. What is rolled back next is not yet what it may restore."""
+    if report.is_success:
+        return (END_KEY, SUCCESS_KEY)
+    return (END_KEY,) if replica.config.replica_count > 1 and not is_rollback(report) else ()
 
 
 def _reopen_output(replica: Replica, state: State, policy: RetryPolicy) -> None:

@@ -21,6 +21,7 @@ from vm_agent.metrics.metrics_file import MetricsFile
 from vm_agent.metrics.mlflow_database import MlflowDatabase
 from vm_agent.metrics.output_metrics import OutputMetrics
 from vm_agent.metrics.progress import LastValues, Progress
+from vm_agent.metrics.read_requests import ReadRequests
 from vm_agent.metrics.records import Sample
 from vm_agent.metrics.sample_names import NAME_COUNT_MAX, SampleNames
 from vm_agent.metrics.sample_times import SampleTimes
@@ -115,9 +116,7 @@ class ProgramMetrics:
         self._steps: Tuple[Optional[float], Optional[float]] = (None, None)
         self._started_at: Optional[float] = None
         self._counts: Dict[str, int] = {}
-        self._is_finished = threading.Event()
-        self._is_due = threading.Event()
-        self._has_read = threading.Event()
+        self._requests = ReadRequests()
         self._reported: Set[str] = set()
         # Held while files are read, which may take seconds.
         self._reading = threading.Lock()
@@ -131,18 +130,18 @@ class ProgramMetrics:
 
     def continue_counts(self, counts: Mapping[str, int]) -> None:
         """Called before `start`: reports without a step are numbered on from those of earlier attempts."""
-        self._names.counts.update(counts)
-        self._hypertune.continue_counts(counts)
+        own = {name: count for name, count in counts.items() if name in self._measurements.metric_ids}
+        self._names.counts.update(own)
+        self._hypertune.continue_counts(own)
+        self._counts = own
 
     def count_reports(self) -> Dict[str, int]:
         """
         Returns how often each of a trial's metrics has been reported without a step, until now; waits for at most
         READ_SECONDS_MAX, whatever a file or database of the program does to its reader.
         """
-        if self._measurements.metric_ids and not self._is_finished.is_set():
-            self._has_read.clear()
-            self._is_due.set()
-            self._has_read.wait(READ_SECONDS_MAX)
+        if self._measurements.metric_ids:
+            self._requests.ask(READ_SECONDS_MAX)
         with self._lock:
             return dict(self._counts)
 
@@ -169,18 +168,18 @@ class ProgramMetrics:
         def run() -> None:
             pause = interval_seconds
             while True:
-                self._is_due.wait(pause)
-                self._is_due.clear()
-                if self._is_finished.is_set():
+                number = self._requests.next(pause)
+                if number is None:
                     return
                 began_at = time.monotonic()
                 try:
                     self.read()
                 except Exception as error:
                     self._report('reading', error)
-                self._has_read.set()
+                self._requests.serve(number)
                 pause = max(interval_seconds, (time.monotonic() - began_at) / READ_FRACTION_MAX)
 
+        self._requests.open()
         threading.Thread(target=run, name='metrics', daemon=True).start()
 
     def resume(self, started_at: Optional[float]) -> None:
@@ -202,8 +201,7 @@ class ProgramMetrics:
         Reads all that the program has reported; it has ended, and its output is complete. `is_hurried`: only what takes
         a moment, since the VM may be shut down. What takes longer goes on while the output is saved.
         """
-        self._is_finished.set()
-        self._is_due.set()
+        self._requests.close()
         if self._bucket_events is not None and not is_hurried and self._needs_bucket():
             self._bucket_events.finish()
 
@@ -240,6 +238,12 @@ class ProgramMetrics:
         with self._lock:
             self._measurements.remove(batch)
 
+    def _current_counts(self) -> Dict[str, int]:
+        """A metric is counted by its own source or by its name; the other has at most what earlier attempts counted."""
+        named, hypertune = self._names.counts, self._hypertune.counts()
+        known = self._measurements.metric_ids.intersection([*named, *hypertune])
+        return {name: max(named.get(name, 0), hypertune.get(name, 0)) for name in known}
+
     def _needs_bucket(self) -> bool:
         """Whether something may be reported to the bucket alone: of trials, a metric of the study."""
         if self._settings.metric_ids is None:
@@ -271,10 +275,9 @@ class ProgramMetrics:
                 # A job is not lost for a metric.
                 self._report(type(source).__name__, error)
         steps = self._find_steps()
-        counts = {**self._names.counts, **self._hypertune.counts()}
+        counts = self._current_counts()
         with self._lock:
-            self._steps = steps
-            self._counts = {name: counts[name] for name in self._measurements.metric_ids.intersection(counts)}
+            self._steps, self._counts = steps, counts
         return any(source.is_behind for source in self._sources)
 
     def _take(self, sample: Sample, rank: int, progress: float) -> None:
@@ -367,6 +370,7 @@ class ProgramMetrics:
             self._measurements.restore(body['measurements'])
             self._last.restore(body['last'])
             self._names.restore(body['names'])
+            self._counts = self._current_counts()
             self._recover_history(body['history'])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False

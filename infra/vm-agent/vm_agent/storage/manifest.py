@@ -6,6 +6,8 @@ from typing import Any, Dict, Mapping, Optional
 
 from vm_agent.storage.client import Author, ObjectInfo
 
+REPORTS_MAX = 1_000_000_000
+
 
 @dataclass(frozen=True)
 class Manifest:
@@ -49,8 +51,12 @@ def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:
                 modified_ns=int(file['modifiedNs']) if 'modifiedNs' in file else None,
             )
         author = Author(str(parsed['jobId']), int(parsed['attempt']))
-        # Manifests of earlier versions do not have it.
-        reports = {str(name): int(count) for name, count in parsed.get('reports', {}).items()}
-        return Manifest(author, files, reports)
+        return Manifest(author, files, _decode_reports(parsed.get('reports')))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f'not a valid manifest: {error!r}') from error
+
+
+def _decode_reports(body: Any) -> Dict[str, int]:
+    """Manifests of earlier versions do not have them, and no invalid number may cost the files."""
+    counts = body.items() if isinstance(body, dict) else ()
+    return {name: count for name, count in counts if type(count) is int and 0 <= count <= REPORTS_MAX}

@@ -9,7 +9,7 @@ from typing import Callable, Collection, Dict, FrozenSet, Iterator, Mapping, Opt
 
 from vm_agent.http.retry import RetryPolicy, TransientError, backoff_delays
 from vm_agent.storage.body import FileChanged
-from vm_agent.storage.client import END_KEY, SUCCESS_KEY, ObjectInfo, StorageRejected
+from vm_agent.storage.client import SUCCESS_KEY, ObjectInfo, StorageRejected
 from vm_agent.storage.half_written import HalfWritten
 from vm_agent.storage.job_directory import Fenced, JobDirectory
 from vm_agent.storage.manifest import Manifest
@@ -25,6 +25,7 @@ ROUND_TRIES_MAX = 5
 # The share of the remaining time that one file may take in the final rounds: a file that cannot be uploaded must not
 # keep the others from being uploaded.
 FINAL_STEP_FRACTION = 0.25
+MARK_SECONDS_MAX = 5.0
 # Each warning is logged once; a bound on the memory for that.
 WARNING_COUNT_MAX = 100
 
@@ -125,12 +126,12 @@ class OutputSync:
         return name not in self._saved.files and name in self._snapshots.open_before
 
     def finish(
-        self, policy: RetryPolicy, was_killed: bool = False, has_succeeded: bool = False
+        self, policy: RetryPolicy, was_killed: bool = False, marks: Tuple[str, ...] = ()
     ) -> Tuple[str, ...]:
         """
         Uploads everything in final rounds, until all is uploaded or `policy.seconds_max` has passed: the VM's disk is
         deleted afterwards. If a signal killed the program, files that it was writing stay in their last committed
-        version. The last commit records the end, and `has_succeeded`, if everything is uploaded. Returns why files could not be
+        version. The last commit has the marks (see Upload) if everything is uploaded. Returns why files could not be
         uploaded. Raises Fenced.
         """
         if not was_killed:
@@ -140,7 +141,6 @@ class OutputSync:
         with self._round:
             self._staging.clear()
             give_up_at = time.monotonic() + policy.seconds_max
-            marks = (END_KEY, SUCCESS_KEY) if has_succeeded else (END_KEY,)
             for delay_seconds in backoff_delays():
                 problems = self._sync_final(_FinalRound(policy, give_up_at, marks, was_killed))
                 is_out_of_time = time.monotonic() + delay_seconds > give_up_at
@@ -169,9 +169,10 @@ class OutputSync:
 
     def _sync(self, interval_seconds: float, policy: RetryPolicy) -> None:
         """Saves one snapshot. A file that the program rewrote during its upload is copied in a second try."""
-        self._counted = self.count_reports()
         for _ in range(2):
             snapshot = self._snapshots.take(self._saved, interval_seconds, self._is_finishing)
+            # Not before: until the program has a pause, it may report and save more.
+            self._counted = self.count_reports()
             if snapshot is None or self._save(snapshot, policy):
                 return
 
@@ -259,10 +260,21 @@ class OutputSync:
         changed = [name for name, info in committed.items() if self._saved.committed.get(name) != info]
         if not all(map(is_log_name, changed)):
             self.reports = self._counted
-        if committed != self._saved.committed or marks:
-            self._directory.write_manifest(Manifest(None, {**self._held, **committed}, self.reports), policy, marks)
+        manifest = Manifest(None, {**self._held, **committed}, self.reports)
+        if committed != self._saved.committed or SUCCESS_KEY in marks:
+            self._directory.write_manifest(manifest, policy, marks)
+        elif marks:
+            self._mark_end(manifest, policy, marks)
         self._saved.committed = committed
         self._saved.files = {name: file for name, file in self._saved.files.items() if name in committed}
+
+    def _mark_end(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...]) -> None:
+        """Everything is saved already: the next attempt only waits longer if the mark cannot be written."""
+        try:
+            brief = replace(policy, seconds_max=min(policy.seconds_max, MARK_SECONDS_MAX))
+            self._directory.write_manifest(manifest, brief, marks)
+        except (TransientError, StorageRejected) as error:
+            self._warn_once(f'The end of this attempt could not be recorded: {error}')
 
     def _warn_once(self, text: str) -> None:
         if text not in self._warnings and len(self._warnings) < WARNING_COUNT_MAX:

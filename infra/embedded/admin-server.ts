@@ -41,13 +41,9 @@ export function createAdminServer({ projectId, vms, outages, queue, objects }: A
 
   app.post('/vms/:target', async (context) => {
     const [name = '', verb] = context.req.param('target').split(':');
-    const faults: Readonly<Record<string, (vmName: string) => Promise<unknown>>> = {
-      preempt: vms.preempt,
-      maintain: vms.maintain,
-      reset: vms.reset,
-      hostError: vms.hostError,
-    };
-    const injectFault = Object.hasOwn(faults, verb ?? '') ? faults[verb ?? ''] : undefined;
+    const { preempt, maintain, reset, hostError } = vms;
+    const faults = new Map(Object.entries({ preempt, maintain, reset, hostError }));
+    const injectFault = faults.get(verb ?? '');
     if (injectFault === undefined) {
       return context.json(errorBody(`Unknown VM action ${verb}. Use preempt, maintain, reset or hostError.`), 400);
     }
@@ -56,15 +52,15 @@ export function createAdminServer({ projectId, vms, outages, queue, objects }: A
 
   app.post('/zones/:target', (context) => {
     const [zone = '', verb] = context.req.param('target').split(':');
-    const faults: Readonly<Record<string, () => void>> = {
-      stockout: () => vms.setStockout(zone, true),
-      restock: () => vms.setStockout(zone, false),
-      outage: () => outages.set(zone, true),
-      recover: () => outages.set(zone, false),
-    };
-    const injectFault = Object.hasOwn(faults, verb ?? '') ? faults[verb ?? ''] : undefined;
+    const faults = new Map<string, () => void>([
+      ['stockout', () => vms.setStockout(zone, true)],
+      ['restock', () => vms.setStockout(zone, false)],
+      ['outage', () => outages.set(zone, true)],
+      ['recover', () => outages.set(zone, false)],
+    ]);
+    const injectFault = faults.get(verb ?? '');
     if (injectFault === undefined) {
-      return context.json(errorBody(`Unknown zone action ${verb}. Use ${Object.keys(faults).join(', ')}.`), 400);
+      return context.json(errorBody(`Unknown zone action ${verb}. Use ${[...faults.keys()].join(', ')}.`), 400);
     }
     if (!vms.listZones().some(({ name }) => name === zone)) {
       return context.json(errorBody(`Zone ${zone} does not exist in this embedded cloud. ${zonesToUse(vms)}`), 404);

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 
 /** The embedded cloud binds to the loopback address only. */
@@ -62,20 +62,34 @@ export async function closeServer(server: Server): Promise<void> {
  * upload is enough to run a program. Such requests carry the page's origin or, with DNS rebinding, a foreign host.
  */
 function rejectWebPages(server: Server): void {
+  interceptRequests(server, (request, response) => {
+    if (isFromWebPage(request)) {
+      reject(response, 403, 'The embedded cloud rejects requests from web pages.');
+    }
+    return isFromWebPage(request);
+  });
+}
+
+/** Calls `handle` for each request of a server; its own listeners get those for which that returns false. */
+export function interceptRequests(
+  server: Server,
+  handle: (request: IncomingMessage, response: ServerResponse) => boolean,
+): void {
   const listeners = server.listeners('request') as RequestListener[];
   server.removeAllListeners('request');
   server.on('request', (request, response) => {
-    if (isFromWebPage(request)) {
-      response.writeHead(403, { 'content-type': 'application/json' });
-      response.end(
-        JSON.stringify({ error: { code: 403, message: 'The embedded cloud rejects requests from web pages.' } }),
-      );
-      return;
-    }
-    for (const listener of listeners) {
-      listener.call(server, request, response);
+    if (!handle(request, response)) {
+      for (const listener of listeners) {
+        listener.call(server, request, response);
+      }
     }
   });
+}
+
+/** Answers with an error in Google's form. */
+export function reject(response: ServerResponse, code: number, message: string): void {
+  response.writeHead(code, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error: { code, message } }));
 }
 
 const LOCAL_NAMES = [HOST, 'localhost', '[::1]'];

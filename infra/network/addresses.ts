@@ -97,13 +97,9 @@ function embeddedAddresses(address: string): readonly string[] {
   ];
 }
 
-/** The eight numbers of an IPv6 address. */
+/** The eight numbers of an IPv6 address. A URL writes all of them in hexadecimal digits, and has no zone. */
 function groupsOf(address: string): readonly number[] {
-  const [withoutZone = ''] = address.split('%');
-  const hex = withoutZone.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes: string[]) => {
-    const [a = 0, b = 0, c = 0, d = 0] = bytes.map(Number);
-    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
-  });
+  const hex = new URL(`http://[${address.split('%')[0]}]`).hostname.slice(1, -1);
   const [head = [], tail] = hex.split('::').map((part) => part.split(':').filter((group) => group !== ''));
   const zeros = tail === undefined ? 0 : 8 - head.length - tail.length;
   return [...head, ...Array<string>(zeros).fill('0'), ...(tail ?? [])].map((group) => Number.parseInt(group, 16));

@@ -30,7 +30,7 @@ export function findMisplacedPath(
   return found === undefined ? null : { ...found, workdir: posix.relative(workingDirectory, folder) };
 }
 
-/** Of a template, such as `../data/%s` or `../data/{name}`, the folder before its first place. */
+/** A template, such as `../data/%s` or `../data/{name}`, exists if the folder before its first place does. */
 function exists({ paths }: PackageTree, folder: string, text: string): boolean {
   const fixed = /[%{*]/.test(text) ? posix.dirname(text.replace(/[%{*].*/, '_')) : text;
   const path = posix.join(folder, fixed).replace(/\/$/, '');

@@ -272,7 +272,7 @@ class Heartbeats:
             if answer is not None:
                 self._changed.wait(interval)
             else:
-                # What takes long to fail is overloaded, and repeating it soon adds to that.
+                # A control plane that takes long to fail is overloaded, and a heartbeat that comes soon adds to that.
                 took_seconds = time.monotonic() - sent_at
                 self._changed.wait(min(next(delays) + took_seconds * random.uniform(0.5, 1.5), 2 * interval))
 

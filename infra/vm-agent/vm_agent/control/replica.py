@@ -11,8 +11,8 @@ from vm_agent.control.container_launcher import ContainerLauncher
 from vm_agent.control.context import Launcher, Replica
 from vm_agent.control.decisions import StopNotice
 from vm_agent.control.earlier_save import await_earlier_save
-from vm_agent.control.roll_back import is_rollback
 from vm_agent.control.python_launcher import PythonLauncher
+from vm_agent.control.roll_back import is_rollback
 from vm_agent.control.state_file import State
 from vm_agent.control.supervisor import POLL_SECONDS
 from vm_agent.control.work_output import open_work_folder
@@ -110,9 +110,7 @@ def _reopen_output(replica: Replica, state: State, policy: RetryPolicy) -> None:
     # A program in a container may have left a link in its place: then what was saved stays.
     if folder is not None and not has_link(replica.home, folder):
         sync.tree.work = open_work_folder(replica, folder)
-    manifest = replica.directory.read_manifest(policy)
-    sync.record_committed(manifest.files)
-    sync.reports = manifest.reports
+    sync.record_committed(replica.directory.read_manifest(policy))
 
 
 def _has_files(replica: Replica) -> bool:
@@ -200,8 +198,7 @@ def _read_secrets(replica: Replica) -> Dict[str, str]:
 def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     """Restores the output of earlier attempts. After a reboot, the local files are newer than the bucket's and stay."""
     if state.is_restored:
-        replica.sync.record_committed(claimed.files)
-        replica.sync.reports = claimed.reports
+        replica.sync.record_committed(claimed)
         # The files that the program saved before the reboot are on the disk.
         return replace(state, has_restored=state.has_restored or bool(claimed.files))
     try:

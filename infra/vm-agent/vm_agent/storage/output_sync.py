@@ -83,13 +83,14 @@ class OutputSync:
             self._saved.files[name] = SavedFile(stamp, info, tail_of(path, stamp.size_bytes))
         self._saved.committed = dict(restored)
 
-    def record_committed(self, files: Mapping[str, ObjectInfo]) -> None:
+    def record_committed(self, manifest: Manifest) -> None:
         """
-        Records, after a reboot, the files of the last manifest: each stays in the manifest until what the disk holds of
-        it is uploaded.
+        Records, after a reboot, what the last manifest has: each file stays in it until what the disk holds of it is
+        uploaded.
         """
         self.knows_manifest = True
-        self._saved.committed = dict(files)
+        self._saved.committed = dict(manifest.files)
+        self.reports = manifest.reports
 
     def report_unsaved(self, report: Callable[[str], None]) -> None:
         """`report` is called with the name of each file that cannot be saved while the program runs."""

@@ -1,6 +1,13 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { paxOf, type TarEntry, tarEntryOf, type ZipEntry, zipOf } from '../support/package/build-archives.ts';
+import {
+  paxOf,
+  type TarEntry,
+  tarEntryOf,
+  writeChecksum,
+  type ZipEntry,
+  zipOf,
+} from '../support/package/build-archives.ts';
 
 export type NamedArchive = { readonly name: string; readonly bytes: Buffer };
 
@@ -111,9 +118,7 @@ function edited(original: Buffer, { field: [offset, length], value: bytes, fixes
   changed.fill(0, offset, offset + length);
   bytes.copy(changed, offset, 0, Math.min(length, bytes.length));
   if (fixesChecksum) {
-    changed.write('        ', 148);
-    const sum = changed.subarray(0, BLOCK_BYTES).reduce((total, byte) => total + byte, 0);
-    changed.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+    writeChecksum(changed);
   }
   return changed;
 }

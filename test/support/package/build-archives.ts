@@ -39,14 +39,19 @@ export function tarEntryOf({ path, data = '', type = '0', target = '', sizeBytes
   header.write('0000000\0', 116);
   header.write(`${(sizeBytes ?? body.length).toString(8).padStart(11, '0')}\0`, 124);
   header.write('00000000000\0', 136);
-  header.write('        ', 148);
   header.write(type, 156);
   header.write(target, 157);
   header.write('ustar\x0000', 257);
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  writeChecksum(header);
   const padding = Buffer.alloc((BLOCK_BYTES - (body.length % BLOCK_BYTES)) % BLOCK_BYTES);
   return Buffer.concat([header, body, padding]);
+}
+
+/** Writes the checksum of a tar's header, for which the field itself counts as spaces. */
+export function writeChecksum(header: Buffer): void {
+  header.write('        ', 148);
+  const sum = header.subarray(0, BLOCK_BYTES).reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
 }
 
 /** Records of a pax header, each of which starts with its own length in decimal. */

@@ -4,20 +4,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
 import { anyArchive } from '../../fuzz/any-archive.ts';
 import { createArchiveCheck } from '../../fuzz/check-archive.ts';
-import { paxOf, sourceOf, type TarEntry, TRAINER, tarEntryOf, tarOf } from '../../support/package/build-archives.ts';
+import {
+  paxOf,
+  sourceOf,
+  type TarEntry,
+  TRAINER,
+  tarEntryOf,
+  tarOf,
+  writeChecksum,
+} from '../../support/package/build-archives.ts';
 
 /** A valid header with other bytes in a field, and the checksum of these. */
 function headerWith(bytes: readonly number[], offset: number): Buffer {
   const header = tarEntryOf({ path: 'x' });
   header.set(bytes, offset);
-  header.write('        ', 148);
-  header.write(
-    `${header
-      .reduce((sum, byte) => sum + byte, 0)
-      .toString(8)
-      .padStart(6, '0')}\0 `,
-    148,
-  );
+  writeChecksum(header);
   return header;
 }
 

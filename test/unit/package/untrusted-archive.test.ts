@@ -11,6 +11,7 @@ import {
   tarEntryOf,
   tarGzOf,
   tarOf,
+  writeChecksum,
   type ZipEntry,
   zipOf,
 } from '../../support/package/build-archives.ts';
@@ -57,14 +58,7 @@ describe('paths', () => {
   it('rejects names that are not UTF-8', async () => {
     const header = tarEntryOf({ path: 'aa' });
     header.writeUInt8(0xff, 0);
-    header.write('        ', 148);
-    header.write(
-      `${header
-        .reduce((sum, byte) => sum + byte, 0)
-        .toString(8)
-        .padStart(6, '0')}\0 `,
-      148,
-    );
+    writeChecksum(header);
     const { problems } = await inspectPackage(sourceOf('t.tar', Buffer.concat([header, tarOf(TRAINER)])));
     expect(problems).toMatchObject([{ code: 'PATH_INVALID' }]);
     expect(await inspectZip([{ path: Buffer.from([0x61, 0xff]) }])).toEqual(['PATH_INVALID']);

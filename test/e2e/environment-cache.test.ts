@@ -59,24 +59,17 @@ async function train(
   return log;
 }
 
-async function listCache(kind: 'parts' | 'entries'): Promise<readonly string[]> {
+async function listCache(): Promise<readonly string[]> {
   const { storage, projectId } = cloud.endpoints;
   const response = await fetch(`${storage}/storage/v1/b/${projectId}-cache/o`);
   const { items = [] } = (await response.json()) as { items?: { name: string }[] };
-  return items.map(({ name }) => name).filter((name) => name.includes(`/${kind}/`));
+  return items.map(({ name }) => name);
 }
 
-async function changePart(name: string, body: string | undefined): Promise<void> {
+async function write(name: string, body: string): Promise<void> {
   const { storage, projectId } = cloud.endpoints;
-  const bucket = `b/${projectId}-cache/o`;
-  const response =
-    body === undefined
-      ? await fetch(`${storage}/storage/v1/${bucket}/${encodeURIComponent(name)}`, { method: 'DELETE' })
-      : await fetch(`${storage}/upload/storage/v1/${bucket}?uploadType=media&name=${encodeURIComponent(name)}`, {
-          method: 'POST',
-          body,
-        });
-  expect(response.ok).toBe(true);
+  const url = `${storage}/upload/storage/v1/b/${projectId}-cache/o?uploadType=media&name=${encodeURIComponent(name)}`;
+  expect((await fetch(url, { method: 'POST', body })).ok).toBe(true);
 }
 
 const RESTORED = expect.stringMatching(/^Restored the environment of \d+ packages .* from the cache in [\d.]+ s\.$/);
@@ -108,28 +101,34 @@ describe('a job whose requirements an earlier job has installed', () => {
     expect(log).not.toContainEqual(RESTORED);
   });
 
-  it.each([
-    { jobId: 'poisoned', body: 'with other bytes' },
-    { jobId: 'torn', body: undefined },
-  ])('installs them if the entry in the cache is $jobId', async ({ jobId, body }) => {
-    const requirement = `${jobId}_package`;
-    await offer(requirement);
-    const before = await listCache('parts');
-    await train(`${jobId}_1`, [requirement]);
-    const [part = ''] = (await listCache('parts')).filter((name) => !before.includes(name));
-    await changePart(part, body);
+  it('starts with what was installed although another program has stored an archive beside it', async () => {
+    await offer('epsilon');
+    const before = await listCache();
+    await train('epsilon_1', ['epsilon']);
+    const [entry = ''] = (await listCache()).filter((name) => !before.includes(name));
+    await write(entry.replace(/[0-9a-f]{64}\.tar$/, `${'0'.repeat(64)}.tar`), 'poison');
+    expect(await train('epsilon_2', ['epsilon'])).toContainEqual(RESTORED);
+  });
 
-    const log = await train(`${jobId}_2`, [requirement]);
+  it('installs them if the archive has other bytes than were stored, and stores it again', async () => {
+    await offer('zeta');
+    const before = await listCache();
+    await train('zeta_1', ['zeta']);
+    const [entry = ''] = (await listCache()).filter((name) => !before.includes(name));
+    await write(entry, 'with other bytes');
 
-    expect(log).toEqual(expect.arrayContaining([INSTALLED, `of ${requirement}`]));
+    const log = await train('zeta_2', ['zeta']);
+
+    expect(log).toEqual(expect.arrayContaining([INSTALLED, 'of zeta', STORED]));
     expect(log).toContainEqual(expect.stringContaining('The environment in the cache is not used'));
+    await withdrawAll();
+    expect(await train('zeta_3', ['zeta'])).toContainEqual(RESTORED);
   });
 });
 
-it('two jobs that install the same requirements at once leave one entry, which a third one uses', async () => {
+it('a job starts with what one of two jobs has stored that have installed the same requirements at once', async () => {
   await offer('delta');
-  const before = await listCache('entries');
   await Promise.all(['twin_1', 'twin_2'].map((jobId) => train(jobId, ['delta'])));
-  expect((await listCache('entries')).filter((name) => !before.includes(name))).toHaveLength(1);
+  await withdrawAll();
   expect(await train('twin_3', ['delta'])).toContainEqual(RESTORED);
 });

@@ -98,7 +98,7 @@ with open(os.environ['DROPFORGE_METRICS_FILE'], 'a') as file:
     expect(reported('accuracy')).toMatchObject({ 1: 0.005, 130: 0.65 });
     expect(reported('loss')).toEqual({ 1: 0.5, 2: 'NaN', 3: 0.125 });
     expect(reported('epoch_loss')).toEqual({ 1: 0.5, 2: 0.25 });
-    // TensorFlow's own object in the bucket, although a heartbeat may have had what the program printed before it ended.
+    // TensorFlow's own object in the bucket; a heartbeat may have had what the program printed before.
     expect(reported('printed')).toMatchObject({ 1: 9 });
     expect(reported('other')).toEqual({});
   });

@@ -6,7 +6,8 @@ import json
 import socket
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable, Dict, List, Optional, Tuple
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -27,6 +28,8 @@ class StoredObject:
     is_composed: bool = False
     parts: str = ''
     marks: Tuple[str, ...] = ()
+    created_at: float = field(default_factory=time.time)
+    """In seconds since the epoch."""
 
     @property
     def resource(self) -> Dict[str, Any]:
@@ -39,7 +42,8 @@ class StoredObject:
         if not self.is_composed:
             md5 = hashlib.md5(self.body, usedforsecurity=False).digest()
             sums['md5Hash'] = base64.b64encode(md5).decode()
-        return {**named, 'size': str(len(self.body)), **sums}
+        created = datetime.fromtimestamp(self.created_at, timezone.utc).isoformat(timespec='milliseconds')
+        return {**named, 'size': str(len(self.body)), **sums, 'timeCreated': created.replace('+00:00', 'Z')}
 
 
 @dataclass(frozen=True)

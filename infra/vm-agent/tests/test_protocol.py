@@ -265,7 +265,7 @@ class ConfigTest(unittest.TestCase):
         body = golden('vm-config.json')
         cache = read_config(body).environment_cache
         assert cache is not None
-        self.assertEqual((cache.bucket, cache.prefix), ('dropforge-local-cache', 'environments-1'))
+        self.assertEqual((cache.bucket, cache.prefix), ('dropforge-local-cache', 'environments-2'))
         without = {**body, 'program': {**body['program'], 'environmentCache': False}}
         self.assertIsNone(read_config(without).environment_cache)
         self.assertIsNone(read_config({**body, 'cachedEnvironments': None}).environment_cache)

@@ -1,9 +1,9 @@
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 
 /** Names the format, so that a change of the format starts with an empty cache. */
-const PREFIX = 'environments-1';
+const PREFIX = 'environments-2';
 
-/** At most a week (infra/vm-agent/vm_agent/cache/location.py). */
+/** At most half of the bucket's age limit: what was stored beside an entry expires with it (ADR 27). */
 const AGE_SECONDS_MAX = 7 * 86_400;
 
 /** More than any framework with its CUDA libraries. */

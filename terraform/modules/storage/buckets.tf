@@ -13,7 +13,7 @@ locals {
     jobs    = { days = var.retention.jobs_days, replaced = local.replaced_checkpoints, is_versioned = true }
     # The functions' archives, and the agents of running jobs: nothing live is deleted.
     sources = { days = null, replaced = null, is_versioned = true }
-    # Installed packages: an entry is used for a week and needs parts of the week before (vm_agent/cache/location.py).
+    # Installed packages: an entry is used for a week, and so long it is known what was stored beside it (ADR 27).
     cache = { days = local.cache_days, replaced = null, is_versioned = false }
   }
   output_buckets = {

@@ -1,27 +1,17 @@
-"""Stores an environment in the cache: first its parts, then the manifest, each only if the object does not exist."""
+"""Stores an environment in the cache as one object, which is created only under its own digest."""
 
 import hashlib
 import os
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Callable, List, Optional, Sequence
+from typing import Callable, FrozenSet, Iterator, Optional
 
+from vm_agent.cache.entries import ENTRIES_MAX, CacheLocation, InvalidEntry, list_entries
+from vm_agent.cache.files import InstalledEnvironment, NotCacheable, describe_file
+from vm_agent.cache.scripts import ORIGIN_FILE
+from vm_agent.cache.tar import TarFailed, pack
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
-from vm_agent.cache.entry import (
-    MANIFEST_BYTES_MAX,
-    CachedFile,
-    Manifest,
-    Part,
-    Slice,
-    plan_parts,
-    write_manifest,
-)
-from vm_agent.cache.location import CacheLocation, current_week
-from vm_agent.cache.files import InstalledEnvironment, InstalledFile, NotCacheable, describe_file
-from vm_agent.cache.key import cpu_features
-from vm_agent.storage.body import MemoryBody
 from vm_agent.storage.client import Author, PreconditionFailed, Storage, StorageRejected, Upload
 
 NICENESS = 15
@@ -34,95 +24,81 @@ Store = Callable[[RetryPolicy], str]
 """Stores one environment, and returns what has become of it, as a sentence."""
 
 
+class _Archive:
+    """The archive of an environment as the body of an upload: packed for its digest, and again for each try."""
+
+    def __init__(self, environment: InstalledEnvironment, cancelled: threading.Event) -> None:
+        self._environment = environment
+        self._cancelled = cancelled
+        self.size_bytes = 0
+        sha256, self._md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+        for piece in self._pack():
+            sha256.update(piece)
+            self._md5.update(piece)
+            self.size_bytes += len(piece)
+        self.sha256 = sha256.hexdigest()
+
+    def md5(self) -> bytes:
+        return self._md5.digest()
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Cloud Storage rejects other bytes than those of the first time by their MD5, but not another number."""
+        left_bytes = self.size_bytes
+        for piece in self._pack():
+            left_bytes -= len(piece)
+            if left_bytes < 0:
+                break
+            yield piece
+        if left_bytes != 0:
+            raise NotCacheable('a file has changed while it was stored')
+
+    def _pack(self) -> Iterator[bytes]:
+        paths = [ORIGIN_FILE, *(file.path for file in self._environment.files)]
+        for piece in pack(self._environment.venv, paths):
+            if self._cancelled.is_set():
+                raise TransientError('the VM is ending.')
+            yield piece
+
+
 @dataclass(frozen=True)
 class EnvironmentStore:
     storage: Storage
     location: CacheLocation
     author: Author
     policy: RetryPolicy
-    is_second: bool = False
-    """Whether there is an entry that could not be restored."""
+    invalid: FrozenSet[str]
+    """The names of the entries that could not be restored."""
 
     def run(self, key: str, environment: InstalledEnvironment) -> str:
         """Does not raise: the cache never fails a job."""
         try:
-            return self._store(key, environment, time.time())
-        except NotCacheable as error:
+            return self._store(key, environment)
+        except (NotCacheable, TarFailed) as error:
             return f'The environment is not stored in the cache: {error}.'
-        except (StorageRejected, TransientError, OSError) as error:
+        except (InvalidEntry, StorageRejected, TransientError, OSError) as error:
             return f'The environment could not be stored in the cache: {error}'
 
-    def _store(self, key: str, environment: InstalledEnvironment, now: float) -> str:
+    def _store(self, key: str, environment: InstalledEnvironment) -> str:
         if environment.size_bytes > self.location.entry_bytes_max:
             limit = self.location.entry_bytes_max
             raise NotCacheable(f'it has {environment.size_bytes} bytes, and an entry may have {limit}')
-        week = current_week(now)
-        by_path = {file.path: file for file in environment.files}
-        files = tuple(
-            CachedFile(file.path, file.size_bytes, file.mode, file.modified_at_ns) for file in environment.files
-        )
-        parts: List[Part] = []
-        is_new = True
-        for slices in plan_parts(files):
-            body = _read(environment.venv, slices, by_path.__getitem__)
-            part = Part(hashlib.sha256(body).hexdigest(), len(body))
-            is_new = self._upload_part(self.location.part(week, part.sha256), body, is_new)
-            parts.append(part)
-        manifest = write_manifest(
-            Manifest(
-                key=key,
-                created_at=now,
-                python=str(environment.venv / 'bin' / 'python'),
-                cpu='' if environment.is_portable else cpu_features(),
-                distributions=environment.distributions,
-                files=files,
-                parts=tuple(parts),
-            )
-        )
-        if len(manifest) > MANIFEST_BYTES_MAX:
-            raise NotCacheable(f'its manifest has {len(manifest)} bytes')
-        is_stored = self._create(self.location.entry(week, key), manifest)
-        if not is_stored and self.is_second:
-            is_stored = self._create(self.location.second_entry(week, key), manifest)
-        if not is_stored:
+        (environment.venv / ORIGIN_FILE).write_text(str(environment.venv / 'bin' / 'python'), 'utf-8')
+        archive = _Archive(environment, self.policy.cancelled)
+        for file in environment.files:
+            if describe_file(environment.venv, file.path) != file:
+                raise NotCacheable(f'{file.path} has changed since it was installed')
+        present = list_entries(self.storage, self.location, key, self.policy)
+        if len(present) == ENTRIES_MAX or any(entry.name not in self.invalid for entry in present):
             return 'Another VM has stored the environment in the cache meanwhile.'
-        size = f'{environment.size_bytes / 1e6:.0f} MB'
-        return f'Stored the environment of {len(environment.distributions)} packages in the cache ({size}).'
-
-    def _upload_part(self, name: str, body: bytes, is_new: bool) -> bool:
-        """Returns whether the part did not exist. Looks first if the previous one did: a request instead of a part."""
-        if not is_new and call_with_retry(lambda: self.storage.stat(self.location.bucket, name), self.policy):
-            return False
-        return self._create(name, body)
-
-    def _create(self, name: str, body: bytes) -> bool:
-        """Returns False if the object exists: the first writer wins."""
-        if self.policy.cancelled.is_set():
-            raise TransientError('the VM is ending.')
+        name = self.location.entry(key, archive.sha256, environment.is_portable)
         upload = Upload(self.location.bucket, name, '0', self.author)
         try:
-            call_with_retry(lambda: self.storage.insert(upload, MemoryBody(body)), self.policy)
+            call_with_retry(lambda: self.storage.insert(upload, archive), self.policy)
         except PreconditionFailed:
-            return False
-        except StorageRejected as error:
-            # An account that may create objects, but not replace them, gets this answer instead of 412.
-            if error.status == 403 and self.storage.stat(self.location.bucket, name) is not None:
-                return False
-            raise
-        return True
-
-
-def _read(venv: Path, slices: Sequence[Slice], described: Callable[[str], InstalledFile]) -> bytes:
-    """Raises NotCacheable if a file has changed since it was installed, by the program for example."""
-    body = bytearray()
-    for one in slices:
-        with open(venv / one.file.path, 'rb') as file:
-            body += os.pread(file.fileno(), one.size_bytes, one.file_offset)
-        if describe_file(venv, one.file.path) != described(one.file.path):
-            raise NotCacheable(f'{one.file.path} has changed since it was installed')
-    if len(body) != sum(one.size_bytes for one in slices):
-        raise NotCacheable('a file was truncated while it was read')
-    return bytes(body)
+            # The answer to an earlier try was lost.
+            pass
+        size = f'{archive.size_bytes / 1e6:.0f} MB'
+        return f'Stored the environment of {len(environment.distributions)} packages in the cache ({size}).'
 
 
 class BackgroundStore:
@@ -141,7 +117,7 @@ class BackgroundStore:
         self._thread.start()
 
     def finish(self, is_stopping: bool) -> None:
-        """Ends it, at once if the VM is to stop. The next attempt finds what was uploaded of large files."""
+        """Ends it, at once if the VM is to stop: then nothing is stored."""
         if self._thread is not None and not is_stopping:
             self._thread.join(self._grace_seconds)
         self._cancelled.set()

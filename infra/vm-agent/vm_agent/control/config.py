@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from vm_agent.cache.location import CacheLocation
+from vm_agent.cache.entries import CacheLocation
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.health.policy import Policy, read_policy
 from vm_agent.setup.environment import ReplicaSpec

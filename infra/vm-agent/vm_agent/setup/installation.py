@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional, Sequence, Tuple
 
-from vm_agent.cache.environment_cache import EnvironmentCache, Restored
+from vm_agent.cache.environment_cache import EnvironmentCache
 from vm_agent.cache.files import NotCacheable, describe_environment, list_distributions
 from vm_agent.cache.key import Installation, environment_key
 from vm_agent.cache.store import Store
@@ -97,14 +97,10 @@ class Installer:
             self._install_with_index(built)
             return None
         key = environment_key(Installation(normalized, own.names, self.paths.environment))
-        for is_second in (False, True):
-            if is_second and not self.cache.is_invalid(key):
-                break
-            restored = self.cache.restore(key, self.paths.venv, is_second)
-            if restored == Restored.YES and self._install_own_packages(own):
+        if self.cache.restore(key, self.paths.venv, create_venv):
+            if self._install_own_packages(own):
                 return None
-            if restored != Restored.NO:
-                create_venv(self.paths.venv)
+            create_venv(self.paths.venv)
         return self._install_and_describe(built, own, key)
 
     def _install_and_describe(self, built: _Targets, own: OwnPackages, key: str) -> Optional[Store]:

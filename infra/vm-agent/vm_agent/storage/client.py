@@ -5,6 +5,7 @@ import json
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from http.client import HTTPResponse
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 from urllib.parse import quote, urlencode
@@ -88,6 +89,8 @@ class ObjectInfo:
     parts: Optional[PartsMd5] = None
     has_ended: bool = False
     """Whether its author has saved all that it will."""
+    created_at: float = 0.0
+    """When Cloud Storage created it, in seconds since the epoch; 0 if unknown."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +284,15 @@ def parse_object_info(item: Mapping[str, Any]) -> ObjectInfo:
         author=Author(str(metadata.get(JOB_KEY, '')), int(attempt)) if attempt.isdecimal() else None,
         parts=_parse_parts(str(metadata.get(PARTS_KEY, ''))),
         has_ended=metadata.get(END_KEY) == 'true',
+        created_at=_parse_time(str(item.get('timeCreated', ''))),
     )
+
+
+def _parse_time(text: str) -> float:
+    try:
+        return datetime.fromisoformat(text.replace('Z', '+00:00')).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def _parse_parts(text: str) -> Optional[PartsMd5]:

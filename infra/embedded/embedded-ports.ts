@@ -11,7 +11,7 @@ import {
   openDirectoryObjectStore,
 } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { auditLogEntryOf } from '#infra/embedded/compute-engine/audit-log-entry.ts';
-import { withQuotas } from '#infra/embedded/compute-engine/quotas.ts';
+import { limitOfMachine, withQuotas } from '#infra/embedded/compute-engine/quotas.ts';
 import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import { localAddressOf } from '#infra/embedded/compute-engine/vms/local-address.ts';
 import type { InterruptionMethod } from '#infra/embedded/compute-engine/vms/machine.ts';
@@ -100,7 +100,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
   const identity = await openVmIdentityIssuer({ database, clock, projectId, serviceAccountEmail });
   const machines = await openVms({ ...options, database, clock, queue, objects, identity });
-  const vms = withQuotas(machines, config.quotas);
+  const vms = withQuotas(machines, [...config.quotas, limitOfMachine(config.vmsMax)]);
   const outages = openZoneOutages(database);
   const notifications = openNotificationPorts(database, secrets, { config, serverPorts });
   const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;

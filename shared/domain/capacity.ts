@@ -49,7 +49,7 @@ export function chooseZone(
   }
   const { createFailures, unusedVms } = job.counts;
   // A quota rules out all zones of a round at once.
-  const failuresPerRound = job.quotaWaitSince === null ? Math.max(1, job.zones.length) : 1;
+  const failuresPerRound = job.waitsFor === null ? Math.max(1, job.zones.length) : 1;
   const rounds = Math.floor(createFailures / failuresPerRound);
   return { zone: null, retryAt: now + zoneFallbackBackoffMs(rounds, timeouts, { hasUnusedVms: unusedVms > 0 }) };
 }

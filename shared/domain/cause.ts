@@ -28,6 +28,10 @@ export const CAUSES = {
     remedy:
       'No zone had capacity for the machine in time. Raise scheduling.maxWaitTime, or choose another machine type or region.',
   },
+  WAITS_FOR_MACHINE: {
+    class: 'capacity',
+    remedy: 'No action needed: jobs start in the order in which they were submitted, as VMs of other jobs end.',
+  },
   RATE_LIMITED: {
     class: 'rate',
     remedy: 'No action needed: Compute Engine limited the rate of requests, and they are retried later.',

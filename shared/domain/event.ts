@@ -1,5 +1,5 @@
 import type { Cause } from '#shared/domain/cause.ts';
-import type { Instance, Placement, TimestampMs } from '#shared/domain/job.ts';
+import type { Instance, Placement, TimestampMs, WaitedLimit } from '#shared/domain/job.ts';
 
 /** Why Compute Engine could not create an attempt's VMs, and what its error says about other zones. */
 export type VmCreateFailure = {
@@ -42,6 +42,8 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly attempt: number;
       readonly placementRound: number;
       readonly retryAt: TimestampMs;
+      /** The jobs for which capacity is held. */
+      readonly behind: { readonly jobIds: readonly string[]; readonly waitsFor: WaitedLimit } | null;
     }
   /** The job directory says that the program of the attempt before has succeeded, and has all of its outputs. */
   | { readonly type: 'SUCCESS_FOUND'; readonly attempt: number }
@@ -108,6 +110,8 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly problem: string;
     }
   | { readonly type: 'DEADLINE_PASSED' }
+  /** VMs of other jobs are gone, or the jobs before this one have theirs. */
+  | { readonly type: 'CAPACITY_FREED' }
   | { readonly type: 'VMS_GONE' }
 );
 

@@ -104,6 +104,15 @@ export type KeptVm = {
   readonly releasedAt: TimestampMs | null;
 };
 
+/** A limit that the VMs of waiting jobs exceed together with those that exist. */
+export type WaitedLimit = {
+  readonly metric: string;
+  /** As in QuotaLimit. */
+  readonly family: string | null;
+  /** Null if the limit is for all regions together. */
+  readonly region: string | null;
+};
+
 type JobCommon = {
   readonly jobId: string;
   /** Null for a job that users submitted. */
@@ -131,6 +140,8 @@ type JobCommon = {
   readonly waitingFor: Cause | null;
   /** When a quota was first exceeded that has been exceeded in every placement since; null if the last one was not. */
   readonly quotaWaitSince: TimestampMs | null;
+  /** The limit that the VMs of this job or of those before it exceeded; null once its VMs exist. */
+  readonly waitsFor: WaitedLimit | null;
 };
 
 export type JobCounts = {

@@ -1,5 +1,6 @@
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import type { WaitingJob } from '#shared/domain/waiting-order.ts';
 
 export type StoredJob = { readonly job: Job; readonly revision: number };
 
@@ -28,6 +29,8 @@ export type JobStore = {
   }): Promise<CommitOutcome>;
   /** Unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads only those. */
   listDue(now: TimestampMs, countMax: number): Promise<readonly DueJob[]>;
+  /** The jobs that wait for others to end (`isWaiting`), in their order (`isBefore`). Reads only those. */
+  listWaiting(countMax: number): Promise<readonly WaitingJob[]>;
   /** Ids of the jobs with outbox entries. Reads only those. */
   listJobsWithOutbox(countMax: number): Promise<readonly string[]>;
   /** Outbox entries of a job, oldest first. */

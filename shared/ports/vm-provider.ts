@@ -78,6 +78,8 @@ export class IncompleteListError extends Error {
  */
 export type VmProvider = {
   create(request: VmRequest): Promise<CreateOutcome>;
+  /** Why these VMs cannot exist together at the moment; undefined if that is only known once they are created. */
+  findShortage(requests: readonly VmRequest[]): Promise<VmCreateFailure | undefined>;
   /** The VM of this name, undefined if it does not exist. */
   find(vm: { readonly vmName: string; readonly zone: string }): Promise<Vm | undefined>;
   /**
@@ -96,7 +98,7 @@ export type VmProvider = {
 };
 
 /** For the provision stage, which deletes what it has created and does not list other VMs. */
-export type VmCreation = Pick<VmProvider, 'create' | 'find' | 'delete'>;
+export type VmCreation = Pick<VmProvider, 'create' | 'findShortage' | 'find' | 'delete'>;
 
 /** For the teardown stage, which does not create VMs. */
 export type VmRemoval = Pick<VmProvider, 'delete' | 'list'>;

@@ -165,6 +165,10 @@ const jobCommon = {
   ),
   waitingFor: storedCauseSchema.nullable(),
   quotaWaitSince: timestamp.nullable().default(null),
+  waitsFor: z
+    .object({ metric: z.string(), family: z.string().nullable(), region: z.string().nullable() })
+    .nullable()
+    .default(null),
 };
 
 const unfinished = { ...jobCommon, wakeAt: timestamp };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
+import type { Job } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import {
   job,
@@ -134,6 +135,25 @@ function describeLists(store: () => JobStore): void {
     await store().commit({ expectedRevision: await revisionOf(store()), eventId: 'e2', job: closedJob(), effects: [] });
     expect(await store().listDue(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
     expect(await store().list({ countMax: 10 })).toEqual([closedJob()]);
+  });
+
+  it('lists the jobs that wait for a limit, those first that were submitted first, until they have VMs', async () => {
+    const waitsFor = { metric: 'CPUS', family: null, region: 'us-central1' };
+    for (const [jobId, createdAt] of [
+      ['b', 2_000],
+      ['c', 1_000],
+      ['a', 2_000],
+    ] as const) {
+      await store().create(jobOf(jobId, { createdAt, waitsFor }), []);
+    }
+    await store().create(jobOf('digits', { createdAt: 500 }), []);
+    expect(idsOf(await store().listWaiting(10))).toEqual(['c', 'a', 'b']);
+    expect(idsOf(await store().listWaiting(2))).toEqual(['c', 'a']);
+    const change = async (jobId: string, next: Job) =>
+      store().commit({ expectedRevision: await revisionOf(store(), jobId), eventId: 'e1', job: next, effects: [] });
+    await change('c', jobOf('c', { waitsFor: null }));
+    await change('b', { ...closedJob(), jobId: 'b', waitsFor });
+    expect(await store().listWaiting(10)).toEqual([jobOf('a', { createdAt: 2_000, waitsFor })]);
   });
 
   it('lists the newest jobs first, page by page', async () => {

@@ -32,6 +32,8 @@ export type SimulatedLimit = {
   readonly code: 'QUOTA_EXCEEDED' | 'STOCKOUT';
   readonly vmsMax: number;
   readonly usedByOthers: number;
+  /** Whether it is known before the VMs are created, as on one machine. */
+  readonly isKnown?: boolean;
 };
 
 const MINUTE_MS = 60_000;
@@ -175,6 +177,14 @@ export function createSimulatedCloud(prng: Prng, faults: CloudFaults, { now, isR
 
   const provider: VmProvider = {
     create,
+    async findShortage(requests) {
+      applyDue();
+      const missing = requests.filter((request) => !vms.has(key(request)));
+      const [first] = missing;
+      const isExceeded = limit?.isKnown === true && vms.size + missing.length + limit.usedByOthers > limit.vmsMax;
+      const outcome = isExceeded && first !== undefined ? exceedLimit(first, limit) : undefined;
+      return outcome?.outcome === 'FAILED' ? outcome.failure : undefined;
+    },
     async find(vm) {
       applyDue();
       const found = vms.get(key(vm));

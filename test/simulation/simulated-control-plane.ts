@@ -214,7 +214,10 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
   const ports = {
     tunings: scheduler.interruptible(trials.check(tunings)),
     curves: scheduler.interruptible(curves),
-    jobs: scheduler.interruptible(has('unusedVmLimit') ? checkedJobs : withoutUnusedVms(checkedJobs)),
+    jobs: scheduler.interruptible({
+      ...(has('unusedVmLimit') ? checkedJobs : withoutUnusedVms(checkedJobs)),
+      ...(!has('waitingOrder') && { listWaiting: async () => [] }),
+    }),
     replicas: scheduler.interruptible(
       withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),
     ),

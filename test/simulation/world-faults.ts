@@ -20,6 +20,7 @@ export const MECHANISMS = [
   'quotaDemand',
   'unusedVmLimit',
   'assemblyLimit',
+  'waitingOrder',
   'suggestionFence',
   'repeatedSuggestions',
   'repeatedStarts',

@@ -1,6 +1,7 @@
+import { machineLimitMessage } from '#infra/embedded/compute-engine/vms/admission.ts';
 import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
 import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
-import { causeOf } from '#shared/domain/cause.ts';
+import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import type { QuotaLimit, VmCreateFailure } from '#shared/domain/event.ts';
 import { regionOf } from '#shared/domain/job.ts';
 import type { CreateOutcome, VmRequest } from '#shared/ports/vm-provider.ts';
@@ -13,7 +14,15 @@ export type Quota = {
   readonly family?: string | undefined;
   readonly region?: string | undefined;
   readonly limit: number;
+  /** Why a VM is not created; Compute Engine's error if undefined. */
+  readonly cause?: Cause | undefined;
 };
+
+/** How many VMs this machine runs. */
+export function limitOfMachine(vmsMax: number): Quota {
+  const cause = causeOf('WAITS_FOR_MACHINE', machineLimitMessage(vmsMax));
+  return { metric: 'INSTANCES', limit: vmsMax, cause };
+}
 
 /**
  * The VMs, of which no more can be created than the quotas allow. Checked against all VMs that exist or are being
@@ -22,19 +31,22 @@ export type Quota = {
 export function withQuotas(vms: EmbeddedVmProvider, quotas: readonly Quota[]): EmbeddedVmProvider {
   const creating = new Set<VmRequest>();
 
-  function usedBy(request: VmRequest): readonly VmRequest[] {
+  function findShortage(requests: readonly VmRequest[]): VmCreateFailure | undefined {
     const existing = vms.listRecords().filter(({ status }) => status !== 'TERMINATED');
     const others = [...existing.map((record) => record.request), ...creating];
-    return [...others.filter((other) => !isSameVm(other, request)), request];
+    const used = others.filter((other) => !requests.some((request) => isSameVm(other, request)));
+    const exceeded = quotas.find((quota) => isExceeded(quota, requests, used));
+    return exceeded && failureOf(exceeded);
   }
 
   return {
     ...vms,
+    findShortage: async (requests) => findShortage(requests),
     async create(request): Promise<CreateOutcome> {
       const exists = vms.listRecords().some((record) => isSameVm(record.request, request));
-      const exceeded = exists ? undefined : quotas.find((quota) => isExceeded(quota, request, usedBy(request)));
-      if (exceeded !== undefined) {
-        return { outcome: 'FAILED', failure: failureOf(exceeded) };
+      const failure = exists ? undefined : findShortage([request]);
+      if (failure !== undefined) {
+        return { outcome: 'FAILED', failure };
       }
       creating.add(request);
       try {
@@ -46,9 +58,10 @@ export function withQuotas(vms: EmbeddedVmProvider, quotas: readonly Quota[]): E
   };
 }
 
-function isExceeded(quota: Quota, request: VmRequest, used: readonly VmRequest[]): boolean {
-  const amountOf = (one: VmRequest) => (applies(quota, one) ? amountOfQuota(quota, one) : 0);
-  return amountOf(request) > 0 && used.reduce((sum, one) => sum + amountOf(one), 0) > quota.limit;
+function isExceeded(quota: Quota, requests: readonly VmRequest[], used: readonly VmRequest[]): boolean {
+  const amountOf = (vms: readonly VmRequest[]) =>
+    vms.reduce((sum, one) => sum + (applies(quota, one) ? amountOfQuota(quota, one) : 0), 0);
+  return amountOf(requests) > 0 && amountOf(used) + amountOf(requests) > quota.limit;
 }
 
 function applies({ metric, region }: Quota, { zone, provisioningModel }: VmRequest): boolean {
@@ -70,8 +83,8 @@ function limitOf({ metric, family, region, limit }: Quota): QuotaLimit {
 
 /** The message is Compute Engine's (docs, "Troubleshooting quota errors"). */
 function failureOf(quota: Quota): VmCreateFailure {
-  const { metric, region, limit } = quota;
+  const { metric, region, limit, cause } = quota;
   const where = region === undefined ? 'globally' : `in region ${region}`;
   const message = `Quota '${metric}' exceeded.  Limit: ${limit.toFixed(1)} ${where}.`;
-  return { cause: causeOf('QUOTA_EXCEEDED', message), zonesAvailable: [], quota: limitOf(quota) };
+  return { cause: cause ?? causeOf('QUOTA_EXCEEDED', message), zonesAvailable: [], quota: limitOf(quota) };
 }

@@ -32,6 +32,7 @@ export function withOutages(vms: VmProvider, outages: ZoneOutages): VmProvider {
   };
   return {
     create: async (request) => vms.create(reach(request)),
+    findShortage: async (requests) => vms.findShortage(requests.map(reach)),
     find: async (vm) => vms.find(reach(vm)),
     delete: async (vm, options) => vms.delete(reach(vm), options),
     async list(query) {

@@ -2,6 +2,7 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { SCHEMA } from '#infra/embedded/job-state/schema.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
+import { isWaiting } from '#shared/domain/waiting-order.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
 import {
   formatStoredEffect,
@@ -63,6 +64,7 @@ export function openSqliteJobStore(database: Database): JobStore {
     commit: async (change) => database.transaction(() => commit(change)),
     listDue: async (now, countMax) =>
       statements.due.all(now, countMax).map((row) => ({ jobId: String(row.job_id), wakeAt: Number(row.wake_at) })),
+    listWaiting: async (countMax) => parseEach(statements.waiting.all(countMax), jobOf).filter(isWaiting),
     listJobsWithOutbox: async (countMax) => statements.jobsWithOutbox.all(countMax).map((row) => String(row.job_id)),
     listOutbox: async (jobId) =>
       statements.outbox
@@ -73,9 +75,13 @@ export function openSqliteJobStore(database: Database): JobStore {
     },
     async list({ countMax, after = { createdAt: Number.MAX_SAFE_INTEGER, jobId: '' } }) {
       const rows = statements.list.all({ created_at: after.createdAt, job_id: after.jobId, count: countMax });
-      return parseEach(rows, ({ body }) => parseStoredJob(String(body)));
+      return parseEach(rows, jobOf);
     },
   };
+}
+
+function jobOf({ body }: Record<string, unknown>): Job {
+  return parseStoredJob(String(body));
 }
 
 function wakeAtOf(job: Job): number | null {
@@ -97,6 +103,11 @@ function prepareStatements({ sql }: Database) {
     insertHandled: sql.prepare('insert into handled_events values (?, ?)'),
     addToOutbox: sql.prepare('insert into owed_effects (job_id, entry_id, body) values (?, ?, ?)'),
     due: sql.prepare('select job_id, wake_at from jobs where wake_at <= ? order by wake_at limit ?'),
+    waiting: sql.prepare(`
+      select body from jobs
+      where json_extract(body, '$.waitsFor.metric') is not null
+        and json_extract(body, '$.status') in ('QUEUED', 'PREPARING')
+      order by created_at, job_id limit ?`),
     jobsWithOutbox: sql.prepare('select job_id from owed_effects group by job_id order by min(position) limit ?'),
     outbox: sql.prepare('select entry_id, body from owed_effects where job_id = ? order by position'),
     markPublished: sql.prepare('delete from owed_effects where job_id = ? and entry_id = ?'),

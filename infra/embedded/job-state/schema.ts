@@ -10,6 +10,8 @@ export const SCHEMA = `
   drop index if exists jobs_by_age;
   create index if not exists jobs_listed on jobs (created_at desc, job_id)
     where json_extract(body, '$.trial.tuningId') is null;
+  create index if not exists jobs_waiting on jobs (created_at, job_id)
+    where json_extract(body, '$.waitsFor.metric') is not null;
   create table if not exists handled_events (
     job_id text not null, event_id text not null, primary key (job_id, event_id)
   ) strict, without rowid;

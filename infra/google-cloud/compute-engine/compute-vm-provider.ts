@@ -45,6 +45,7 @@ export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
   return {
     ...createComputeVmRemoval({ instances, operations, rest, projectId }),
     create: (request) => createVm(engine, request),
+    findShortage: async () => undefined,
     async find(vm) {
       const found = await findInstance({ instances, projectId }, vm);
       return found && toVm(found);

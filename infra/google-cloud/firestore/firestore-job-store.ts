@@ -14,6 +14,7 @@ import {
 import { openOutbox } from '#infra/google-cloud/firestore/outbox.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
+import { isWaiting, orderKeyOf } from '#shared/domain/waiting-order.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
 import {
@@ -46,7 +47,7 @@ export function createFirestoreJobStore(firestore: Firestore, clock: Clock): Job
   };
 }
 
-function createLists({ jobs }: Documents): Pick<JobStore, 'listDue' | 'list'> {
+function createLists({ jobs }: Documents): Pick<JobStore, 'listDue' | 'listWaiting' | 'list'> {
   return {
     async listDue(now, countMax) {
       const found = await jobs
@@ -59,6 +60,10 @@ function createLists({ jobs }: Documents): Pick<JobStore, 'listDue' | 'list'> {
         jobId: String(document.get('jobId')),
         wakeAt: Number(document.get('wakeAt')),
       }));
+    },
+    async listWaiting(countMax) {
+      const found = await jobs.orderBy('orderKey').limit(countMax).get();
+      return parseEach(found.docs, jobOf).filter(isWaiting);
     },
     async list({ countMax, after }) {
       const newest = jobs.orderBy('createdAt', 'desc').orderBy('jobId').limit(countMax);
@@ -130,14 +135,15 @@ async function commit(
 
 /**
  * Fields that are queried are stored beside the record. A closed job has no `wakeAt`, so it is never due; the job of a
- * trial has no `createdAt`, so it is not listed.
+ * trial has no `createdAt`, so it is not listed; only a waiting job has an `orderKey`.
  */
 function toDocument(job: Job, revision: number): Parameters<DocumentReference['set']>[0] {
   const { jobId, status } = job;
   const wakeAt = job.status === 'CLOSED' ? null : job.wakeAt;
   const listed = job.trial === null ? { createdAt: job.createdAt } : {};
+  const waiting = isWaiting(job) ? { orderKey: orderKeyOf(job) } : {};
   const changedAt = FieldValue.serverTimestamp();
-  return { jobId, status, ...listed, wakeAt, revision, changedAt, body: formatStoredJob(job) };
+  return { jobId, status, ...listed, ...waiting, wakeAt, revision, changedAt, body: formatStoredJob(job) };
 }
 
 function jobOf(document: DocumentSnapshot): Job {

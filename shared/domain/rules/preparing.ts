@@ -8,6 +8,7 @@ import {
   type Job,
   type JobIn,
   MASTER,
+  regionOf,
   remainingRunningMs,
   replicasOf,
   type TimestampMs,
@@ -41,7 +42,9 @@ export function onPlacementFailed(job: Preparing, event: EventOf<'PLACEMENT_FAIL
   const failed = countCreateFailure(job, event);
   switch (classOf(failure.cause)) {
     case 'capacity':
-      return fallBackToNextZone(failed, failure, { from: job, at, timeouts });
+      return failure.quota === undefined
+        ? fallBackToNextZone(failed, failure, { from: job, at, timeouts })
+        : waitForQuota(failed, event, { from: job, at, timeouts });
     case 'quota':
       return waitForQuota(failed, event, { from: job, at, timeouts });
     case 'rate':
@@ -60,7 +63,11 @@ function countCreateFailure(job: Preparing, { at, failure, vmsCreated }: EventOf
     deliveryFailuresInRow: 0,
   };
   const isQuota = classOf(failure.cause) === 'quota';
-  return { ...job, counts, waitingFor: failure.cause, quotaWaitSince: isQuota ? (job.quotaWaitSince ?? at) : null };
+  const quotaWaitSince = isQuota ? (job.quotaWaitSince ?? at) : null;
+  const { quota } = failure;
+  const region = quota?.scope === 'PROJECT' ? null : regionOf(job.placement.zone);
+  const waitsFor = quota === undefined ? job.waitsFor : { metric: quota.metric, family: quota.family, region };
+  return { ...job, counts, waitingFor: failure.cause, quotaWaitSince, waitsFor };
 }
 
 type Failed = Moment & { readonly from: Preparing };
@@ -115,6 +122,7 @@ export function onVmsPending(job: Preparing, event: EventOf<'VMS_PENDING'>, time
     pendingUntil: job.pendingUntil ?? until,
     assemblingSince,
     quotaWaitSince: null,
+    waitsFor: null,
     counts: { ...job.counts, deliveryFailuresInRow: 0 },
     waitingFor: causeOf('CAPACITY_PENDING', describeWait(job, event, timeouts)),
   };
@@ -157,7 +165,7 @@ export function onVmsCreated(job: Preparing, event: EventOf<'VMS_CREATED'>, time
     waitingFor: null,
   };
   const counts = { ...job.counts, deliveryFailuresInRow: 0 };
-  const created: Preparing = { ...job, ...wasPending, counts, instances, quotaWaitSince: null };
+  const created: Preparing = { ...job, ...wasPending, counts, instances, quotaWaitSince: null, waitsFor: null };
   return move(job, { ...created, wakeAt: nextWakeAt(created, at, waitMs) });
 }
 

@@ -1,7 +1,7 @@
-import { causeOf } from '#shared/domain/cause.ts';
+import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import { provisionOf, type Transition } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
-import { isCurrentRound, type JobIn } from '#shared/domain/job.ts';
+import { isCurrentRound, type JobIn, type TimestampMs } from '#shared/domain/job.ts';
 import { cancelJob, closeJob, failJob } from '#shared/domain/rules/close.ts';
 import {
   hasTooManyUnusedVms,
@@ -40,13 +40,25 @@ export function onPlacementChosen(job: Queued, event: EventOf<'PLACEMENT_CHOSEN'
   });
 }
 
-/** Every zone is out of capacity: back off, then retry from the first zone, until maxWaitTime is over. */
+/**
+ * Every zone is out of capacity, or held for jobs before this one: back off, then retry from the first zone, until
+ * maxWaitTime is over.
+ */
 export function onNoPlacementLeft(job: Queued, event: EventOf<'NO_PLACEMENT_LEFT'>): Transition {
   if (!isCurrentRound(job, event) || job.isBackingOff) {
     return ignore(job);
   }
-  const waitingFor = job.waitingFor ?? STOCKOUT_OF_OTHER_JOBS;
-  return move(job, backOffUntil({ ...job, waitingFor }, event.retryAt, event.at));
+  const { behind, retryAt, at } = event;
+  const waiting =
+    behind === null
+      ? { waitingFor: job.waitingFor ?? STOCKOUT_OF_OTHER_JOBS }
+      : { waitingFor: waitsBehind(behind.jobIds), waitsFor: behind.waitsFor };
+  return move(job, backOffUntil({ ...job, ...waiting }, retryAt, at));
+}
+
+function waitsBehind([first = '', ...others]: readonly string[]): Cause {
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return causeOf('WAITS_FOR_MACHINE', `What becomes free is held for job ${first}${more}, submitted before this one.`);
 }
 
 /** The training is finished, whatever ended its VM then: no VM is created. */
@@ -94,6 +106,20 @@ export function onDeadlinePassed(job: Queued, { at }: EventOf<'DEADLINE_PASSED'>
   if (isWaitOver(job, at)) {
     return failJob(job, maxWaitTimeExceeded(job), { at, timeouts });
   }
+  return tryAgain(job, at, timeouts);
+}
+
+/**
+ * The first of the jobs that wait for a limit tries again; a cluster that was created in part and deleted keeps its
+ * backoff, since each of its tries is billed.
+ */
+export function onCapacityFreed(job: Queued, { at }: EventOf<'CAPACITY_FREED'>, timeouts: Timeouts): Transition {
+  return job.isBackingOff && job.waitsFor !== null && job.counts.unusedVms === 0
+    ? tryAgain(job, at, timeouts)
+    : ignore(job);
+}
+
+function tryAgain(job: Queued, at: TimestampMs, timeouts: Timeouts): Transition {
   const next: Queued = { ...job, isBackingOff: false, wakeAt: at + timeouts.provisionAnswerMs };
   return { job: next, effects: [provisionOf(next)] };
 }

@@ -25,6 +25,7 @@ export const RULES: Rules = {
     STOP_REQUESTED: stopping.onStopRequestedWhileWaiting,
     DELIVERY_EXHAUSTED: queued.onDeliveryExhausted,
     DEADLINE_PASSED: queued.onDeadlinePassed,
+    CAPACITY_FREED: queued.onCapacityFreed,
   },
   PREPARING: {
     PLACEMENT_FAILED: preparing.onPlacementFailed,

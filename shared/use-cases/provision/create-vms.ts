@@ -42,6 +42,10 @@ export async function createVms(
   { now, settings, pause = sleep }: Context,
 ): Promise<Created> {
   const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, timeouts }));
+  const shortage = await vms.findShortage(requests);
+  if (shortage !== undefined) {
+    return { failure: shortage, vmsCreated: 0 };
+  }
   const answers = await createWithRetry(vms, requests, pause);
   const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const failed = outcomes.find((outcome) => outcome.outcome === 'FAILED');

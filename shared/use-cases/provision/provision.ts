@@ -23,6 +23,7 @@ import { type Created, createVms, findPendingVms } from '#shared/use-cases/provi
 import { expectReplicas } from '#shared/use-cases/provision/expect-replicas.ts';
 import { findSuccess } from '#shared/use-cases/provision/find-success.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
+import { listEarlier, wakeWaitingJobs, zonesAfter } from '#shared/use-cases/provision/waiting-jobs.ts';
 
 export type ProvisionPorts = EventPorts & {
   readonly vms: VmCreation;
@@ -95,11 +96,15 @@ async function choosePlacement(
   const { jobId, attempt, placementRound, spec } = job;
   const { provisioningModel } = spec;
   const query = { machineKey: machineKeyOf(job), provisioningModel, since: now - CAPACITY_FAILURE_AGE_MS_MAX };
-  const choice = chooseZone(job, await ports.capacity.recall(query), { now, timeouts: ports.timeouts });
+  const earlier = await listEarlier(ports.jobs, job);
+  const open = { ...job, zones: zonesAfter(earlier, job) };
+  const choice = chooseZone(open, await ports.capacity.recall(query), { now, timeouts: ports.timeouts });
   const base = { jobId, at: now, attempt, placementRound };
   if (choice.zone === null) {
     const eventId = `no-place-${attempt}-${placementRound}`;
-    await handleJobEvent(ports, { ...base, type: 'NO_PLACEMENT_LEFT', eventId, retryAt: choice.retryAt });
+    const behind = earlier[0] && { jobIds: earlier.map((other) => other.jobId), waitsFor: earlier[0].waitsFor };
+    const event = { ...base, type: 'NO_PLACEMENT_LEFT', eventId, retryAt: choice.retryAt } as const;
+    await handleJobEvent(ports, { ...event, behind: behind ?? null });
     return undefined;
   }
   const placement = {
@@ -130,9 +135,8 @@ async function reportFailure(
     // The other VMs of the cluster are deleted: neither their exits nor their expired leases may end the attempt.
     await ports.replicas.clearLeases(jobId, attempt);
   }
-  // A job that is larger than a quota says nothing about the zone for other jobs.
-  const isTooLarge = quotaDemand !== null && failure.quota !== undefined && quotaDemand > failure.quota.limit;
-  if (classOf(failure.cause) === 'capacity' || (classOf(failure.cause) === 'quota' && !isTooLarge)) {
+  // Jobs that need the same quota wait in their order, so that nothing has to keep them from the zone.
+  if (quotaDemand === null && ['capacity', 'quota'].includes(classOf(failure.cause))) {
     const { zone, provisioningModel } = placement;
     await ports.capacity.record({ zone, provisioningModel, machineKey: machineKeyOf(job), failedAt: now });
   }
@@ -177,5 +181,6 @@ async function reportCreated(
   }
   if (owner !== undefined) {
     await expectReplicas(ports, owner, now);
+    await wakeWaitingJobs(ports, `after-${jobId}-${attempt}`, now);
   }
 }

@@ -5,6 +5,7 @@ import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-p
 import { attemptAll } from '#shared/use-cases/attempt-all.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { wakeWaitingJobs } from '#shared/use-cases/provision/waiting-jobs.ts';
 import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
 
 export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
@@ -30,6 +31,9 @@ export async function teardown(ports: TeardownPorts, jobId: string, now: Timesta
   const isGone = deletions.every((outcome) => outcome === 'GONE');
   if (isClosing && isGone && (await hasNoVms(ports, job))) {
     await handleJobEvent(ports, { type: 'VMS_GONE', eventId: `vms-gone-${job.attempt}`, jobId, at: now });
+  }
+  if (isGone) {
+    await wakeWaitingJobs(ports, `${jobId}-${job.attempt}`, now);
   }
 }
 

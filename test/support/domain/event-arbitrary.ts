@@ -31,6 +31,7 @@ const WEIGHTS: Readonly<Record<JobEventType, number>> = {
   RELEASE_REQUESTED: 1,
   STOP_REQUESTED: 1,
   DELIVERY_EXHAUSTED: 1,
+  CAPACITY_FREED: 1,
 };
 const types: fc.Arbitrary<JobEventType> = fc.oneof(
   ...Object.entries(WEIGHTS).map(([type, weight]) => ({ weight, arbitrary: fc.constant(type as JobEventType) })),
@@ -44,6 +45,7 @@ const events: fc.Arbitrary<JobEvent> = fc
     attempt: ordinals,
     placementRound: ordinals,
     retryAt: times,
+    behind: fc.option(fc.constant({ jobIds: ['earlier'], waitsFor: { metric: 'CPUS', family: null, region: null } })),
     until: times,
     startedVms: fc.constantFrom(0, 0, 1),
     zone: fc.constantFrom(...ZONES),

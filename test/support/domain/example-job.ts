@@ -90,6 +90,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
     ledger: [],
     waitingFor: null,
     quotaWaitSince: null,
+    waitsFor: null,
   };
 }
 
@@ -102,7 +103,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
   const stockout = causeOf('STOCKOUT', 'The zone is full.');
   return {
     PLACEMENT_CHOSEN: { ...named('PLACEMENT_CHOSEN'), attempt, placementRound, placement: PLACEMENT },
-    NO_PLACEMENT_LEFT: { ...named('NO_PLACEMENT_LEFT'), attempt, placementRound, retryAt: at + 15_000 },
+    NO_PLACEMENT_LEFT: { ...named('NO_PLACEMENT_LEFT'), attempt, placementRound, retryAt: at + 15_000, behind: null },
     SUCCESS_FOUND: { ...named('SUCCESS_FOUND'), attempt },
     PLACEMENT_FAILED: {
       ...named('PLACEMENT_FAILED'),
@@ -130,6 +131,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
       problem: 'It threw.',
     },
     DEADLINE_PASSED: named('DEADLINE_PASSED'),
+    CAPACITY_FREED: named('CAPACITY_FREED'),
     VMS_GONE: named('VMS_GONE'),
   };
 }

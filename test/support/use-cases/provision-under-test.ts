@@ -2,6 +2,7 @@ import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
@@ -21,6 +22,7 @@ export function openProvision() {
     answer: (_: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: String(cloud.requests.length) }),
     /** The VM that is found under every name. */
     vm: undefined as Vm | undefined,
+    findShortage: (_: readonly VmRequest[]): VmCreateFailure | undefined => undefined,
     /** The VM that is found under a name. */
     find: (_: string): Vm | undefined => cloud.vm,
   };
@@ -36,6 +38,7 @@ export function openProvision() {
         cloud.requests.push(request);
         return cloud.answer(request);
       },
+      findShortage: async (requests) => cloud.findShortage(requests),
       find: async ({ vmName }) => cloud.find(vmName),
       delete: async ({ vmName }) => {
         cloud.deleted.push(vmName);
@@ -51,8 +54,8 @@ export function openProvision() {
   return {
     cloud,
     ports,
-    deliver: (jobId: string, now: number, { replicas = ports.replicas, attempt = 1 } = {}) =>
-      provision({ ...ports, replicas }, { jobId, attempt, placementRound: 1 }, context(now)),
+    deliver: (jobId: string, now: number, { replicas = ports.replicas, attempt = 1, placementRound = 1 } = {}) =>
+      provision({ ...ports, replicas }, { jobId, attempt, placementRound }, context(now)),
     readJob: async (jobId: string) => (await ports.jobs.read(jobId))?.job as JobIn<'PREPARING'>,
     close: () => database.close(),
   };

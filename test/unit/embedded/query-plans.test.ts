@@ -53,6 +53,11 @@ describe('the cost of a reconciler tick, and of a poll', () => {
     expect(planOf("order by json_extract(body, '$.heardAt')")).toBe('SCAN replicas USING INDEX replicas_heard');
   });
 
+  it('finds waiting jobs in their order in an index that has no others', () => {
+    openSqliteJobStore(database);
+    expect(planOf("'$.status') in ('QUEUED'")).toBe('SCAN jobs USING INDEX jobs_waiting');
+  });
+
   it('finds due jobs in the index of wake times, which has no closed jobs', () => {
     openSqliteJobStore(database);
     expect(planOf('where wake_at <= ?')).toMatch(

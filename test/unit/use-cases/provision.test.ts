@@ -76,12 +76,13 @@ it('falls back to the next zone after a create failure, which is shared by all j
 });
 
 it.each([
-  { what: 'is too low for the job alone', limit: 2, state: 'CLOSING', failures: 0 },
-  { what: 'others use', limit: 4, state: 'QUEUED', failures: 1 },
+  { what: 'a quota that is too low for the job alone', metric: 'CPUS', limit: 2, state: 'CLOSING', failures: 0 },
+  { what: 'a quota for which they wait in their order', metric: 'CPUS', limit: 4, state: 'QUEUED', failures: 0 },
+  { what: 'one of which it is not known what it counts', metric: 'NEW', limit: 4, state: 'QUEUED', failures: 1 },
 ])(
-  'records a failure for other jobs unless the quota is too low for this job alone: one that $what',
-  async ({ limit, state, failures }) => {
-    const quota = { metric: 'CPUS', family: null, limit, scope: 'REGION' } as const;
+  'records the failure for other jobs only if they cannot wait for the same quota: $what',
+  async ({ metric, limit, state, failures }) => {
+    const quota = { metric, family: null, limit, scope: 'REGION' } as const;
     const cause = causeOf('QUOTA_EXCEEDED', 'Too much.');
     cloud.answer = () => ({ outcome: 'FAILED', failure: { cause, zonesAvailable: [], quota } });
 

@@ -79,6 +79,8 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
 
   return {
     create: (request) => create(fleet, request),
+    // Limits that count VMs of several requests are those of `withQuotas`.
+    findShortage: async () => undefined,
     find: async (vm) => {
       const machine = findNamed(fleet, vm);
       return machine && vmOf(observe(machine));

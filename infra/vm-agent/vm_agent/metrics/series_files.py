@@ -104,7 +104,8 @@ class SeriesFiles:
             file.path.unlink()
 
     def to_json(self) -> Dict[str, Any]:
-        file = self._open
+        """Names the newest part, which is one of an earlier boot until this boot has written one."""
+        file = self._files[-1] if self._files else None
         return {'part': None if file is None else file.path.name, 'bytes': 0 if file is None else file.written_bytes}
 
 

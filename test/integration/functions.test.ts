@@ -228,6 +228,18 @@ describe('notify', () => {
     expect(await outcomeOf('once')).toBe('SENT');
   });
 
+  it('does not send a message again that was sent and then became a dead letter', async () => {
+    await notify(test('dead'));
+    const sentCount = webhook.received.length;
+    const data = Buffer.from(JSON.stringify(test('dead'))).toString('base64');
+    const attributes = { CloudPubSubDeadLetterSourceSubscription: 'dropforge-notify-hook' };
+    const message = { data, messageId: 'd', attributes };
+    await post('on-dead-letter', JSON.stringify({ subscription: 'projects/p/subscriptions/dead', message }));
+    expect(await outcomeOf('dead')).toBe('SENT');
+    expect((await notify(test('dead'))).status).toBe(204);
+    expect(webhook.received).toHaveLength(sentCount);
+  });
+
   it('has a message redelivered while the channel is down, and sends it then', async () => {
     webhook.answer = (_, response) => void response.writeHead(503).end();
     expect((await notify(test('later'))).status).toBe(500);
@@ -237,11 +249,20 @@ describe('notify', () => {
     expect(await outcomeOf('later')).toBe('SENT');
   });
 
+  it('does not call a channel before the time that it has asked for', async () => {
+    webhook.answer = (_, response) => void response.writeHead(429, { 'retry-after': '600' }).end();
+    expect((await notify(test('early'))).status).toBe(500);
+    const calledCount = webhook.received.length;
+    expect((await notify(test('early'))).status).toBe(500);
+    expect(webhook.received).toHaveLength(calledCount);
+  });
+
   it('acknowledges what is final, is for no channel, or for one whose name every object has', async () => {
     webhook.answer = (_, response) => void response.writeHead(404).end();
     expect((await notify(test('final'))).status).toBe(204);
     expect(await outcomeOf('final')).toBe('REJECTED');
     const before = webhook.received.length;
+    expect((await notify(test('final'))).status).toBe(204);
     for (const subscription of ['notify-removed', 'notify-constructor', 'job-updates']) {
       const channel = subscription.replace('notify-', '');
       expect((await notify({ ...test('none'), channel }, subscription)).status, subscription).toBe(204);

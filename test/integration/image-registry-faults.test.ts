@@ -8,15 +8,18 @@ import { digestOf, imageOf } from '../support/containers/published-image.ts';
 import { type ScriptedRegistry, startScriptedRegistry } from '../support/containers/scripted-registry.ts';
 
 const { configuration } = imageOf();
-const MANIFEST = JSON.stringify({
+const LAYER = { mediaType: 'application/vnd.oci.image.layer.v1.tar+gzip', size: 7 };
+const LONGEST = { ...LAYER, size: Number.MAX_SAFE_INTEGER };
+const IMAGE = {
   schemaVersion: 2,
   config: {
     mediaType: 'application/vnd.oci.image.config.v1+json',
     digest: digestOf(configuration),
     size: configuration.byteLength,
   },
-  layers: [{ mediaType: 'application/vnd.oci.image.layer.v1.tar+gzip', size: 7 }],
-});
+  layers: [LAYER],
+};
+const MANIFEST = JSON.stringify(IMAGE);
 
 const servers: ScriptedRegistry[] = [];
 afterEach(() => Promise.all(servers.splice(0).map((server) => server.stop())));
@@ -254,9 +257,18 @@ describe('an answer', () => {
     ['both an index and an image', JSON.stringify({ ...JSON.parse(MANIFEST), manifests: [] }), 'FORMAT'],
     ['an index without an image', JSON.stringify({ manifests: [] }), 'PLATFORM'],
     ['layers of a negative size', MANIFEST.replace('"size":7', '"size":-7'), 'FORMAT'],
+    ['layers whose sizes have no exact sum', JSON.stringify({ ...IMAGE, layers: [LONGEST, LONGEST] }), 'FORMAT'],
+    ['1,001 layers', JSON.stringify({ ...IMAGE, layers: Array.from({ length: 1_001 }, () => LAYER) }), 'FORMAT'],
   ])('with %s rejects the image', async (_, body, reason) => {
     const { host } = await serve((__, response) => void response.end(body));
     expect(rejectionOf(await resolve(`${host}/a`))).toMatchObject({ reason });
+  });
+
+  it('with a configuration of more than 8 MiB rejects the image', async () => {
+    const long = Buffer.alloc((8 << 20) + 1, ' ');
+    const { host } = await serve(({ url }, response) => void response.end(url?.includes('/blobs/') ? long : MANIFEST));
+    const detail = 'answered with more than 8388608 bytes';
+    expect(rejectionOf(await resolve(`${host}/a`))).toEqual({ reason: 'REGISTRY', detail });
   });
 
   it('with other bytes than the digest names rejects the image', async () => {

@@ -166,6 +166,24 @@ class ExcessTest(unittest.TestCase):
         self.assertIn('Free space on the disk of this machine.', self.find(0.5, 11, shared))
 
 
+class TooLargeTest(unittest.TestCase):
+    def test_an_image_that_is_larger_than_the_disk_is_not_pulled(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            docker = Path(folder, 'docker')
+            docker.write_text(f'#!/bin/sh\nif [ "$1" = info ]; then echo {folder}; else exit 1; fi\n')
+            docker.chmod(0o755)
+            pulls: List[Sequence[str]] = []
+
+            def run(argv: Sequence[str], _environment: Mapping[str, str]) -> ToolResult:
+                pulls.append(argv)
+                return ToolResult(0, ())
+
+            spec = replace(spec_of(), size_bytes=1 << 60)
+            with self.assertRaises(ReplicaEnded) as raised:
+                pull_image(Engine('28', {'PATH': folder}), spec, replace(context_of(), folder=Path(folder), run=run))
+            self.assertEqual((raised.exception.report.reason, pulls), ('DISK_TOO_SMALL', []))
+
+
 class LoginTest(unittest.TestCase):
     """With an executable called docker on the PATH."""
 

@@ -52,6 +52,17 @@ describe('a running job that is asked to stop', () => {
     expect(later).toMatchObject({ stopRequestedAt: 10_000, wakeAt: (stopping as { wakeAt: number }).wakeAt });
   });
 
+  it('goes on saving its outputs if its program has ended already, as long as after a stop', () => {
+    const saving = jobAfter(running, ['REPLICA_UPLOADING', 9_000], ['STOP_REQUESTED', 10_000]);
+    expect(saving).toMatchObject({
+      status: 'RUNNING',
+      uploadingAt: 9_000,
+      stopRequestedAt: 10_000,
+      wakeAt: 10_000 + PROGRAM_STOP_MS_MAX + UPLOAD_GRACE_MS,
+    });
+    expect(exited(saving, { outcome: 'SUCCEEDED' })).toMatchObject(STOPPED_EARLY);
+  });
+
   it.each<[string, ReplicaExit]>([
     ['its program succeeds', { outcome: 'SUCCEEDED' }],
     ['the agent has stopped it', failed('VM_TERMINATED')],

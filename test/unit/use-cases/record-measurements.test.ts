@@ -294,7 +294,8 @@ describe('a trial that is behind the bar of the median rule', () => {
     ['if the study does not stop early', { tuning: { study: studyOf(null) } }],
     ['if there is no bar yet', { tuning: { bar: null } }],
     ['if it is being stopped already', { tuning: { running: [] } }],
-    ['if its program has ended', { job: { uploadingAt: 5 }, heartbeat: { phase: 'UPLOADING' } }],
+    ['by the first heartbeat that says that it saves its outputs', { heartbeat: { phase: 'UPLOADING' } }],
+    ['by a late heartbeat of its program while it saves its outputs', { job: { uploadingAt: 5 } }],
     ['in its exit report', { heartbeat: EXITED }],
   ])('is not stopped %s', async (_when, { job, tuning, heartbeat }) => {
     const ports = await createTrial(runningJob(job), { ...MEDIAN_TUNING, ...tuning });

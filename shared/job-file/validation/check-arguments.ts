@@ -7,7 +7,7 @@ import {
   reportInvalid,
 } from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
-import { CREDENTIAL_KINDS, findToken } from '#shared/package/scan/credential-patterns.ts';
+import { CREDENTIAL_KINDS, findCredential } from '#shared/package/scan/credential-patterns.ts';
 
 /** Both are part of one metadata value of the VM, at most 256 KiB, which contains other settings as well. */
 const ARGS_BYTES_MAX = 128 << 10;
@@ -19,7 +19,8 @@ export const VARIABLE_NAME_PATTERN = /^[A-Za-z_]\w*$/;
 /** Job files, and what prints them, can be read by more people than secrets. */
 function warnOfTokens(values: readonly Located<string>[], findings: Findings): void {
   for (const found of values) {
-    const kind = findToken(found.value);
+    // As a line of an .env file: some keys are known by what they are assigned to.
+    const kind = findCredential('.env', found.value);
     if (kind !== null) {
       const message = `${found.path} contains ${CREDENTIAL_KINDS[kind]}: everyone who can read the job file or the job can use it.`;
       const remedy =
@@ -50,7 +51,12 @@ export function checkArguments(args: readonly Located<string>[], findings: Findi
     findings.problems.push({ code: 'ARGUMENTS_TOO_LARGE', message, remedy, ...locationOf(first) });
     return null;
   }
-  warnOfTokens(args, findings);
+  // The name of a value may be the argument before it.
+  const nameOf = (index: number) => /^-[^=]*$/.exec(args[index - 1]?.value ?? '')?.[0] ?? '';
+  warnOfTokens(
+    args.map((one, index) => ({ ...one, value: `${nameOf(index)}=${one.value}` })),
+    findings,
+  );
   return args.map(({ value }) => value);
 }
 
@@ -76,7 +82,6 @@ export function checkEnvironment(
   for (const variable of invalid.slice(0, FINDINGS_COUNT_MAX)) {
     rejectVariable(variable, findings);
   }
-  // With its name: some keys are known by what they are assigned to.
   warnOfTokens(
     variables.map((one) => ({ ...one, value: `${one.value.key}=${one.value.text}` })),
     findings,

@@ -4,8 +4,9 @@ import { CREDENTIAL_KINDS, type CredentialKind } from '#shared/package/scan/cred
 
 const PRIVATE_KEYS: ReadonlySet<CredentialKind> = new Set(['SERVICE_ACCOUNT_KEY', 'PRIVATE_KEY']);
 
-/** Keys in these directories are usually fake, so they only cause a warning. */
-const TEST_DIRECTORY = /(?:^|\/)(?:tests?|testing|test_?data|fixtures?|examples?|docs?)\//i;
+/** Keys in these directories and files are usually fake, so they only cause a warning. */
+const TEST_FILE =
+  /(?:^|\/)(?:(?:tests?|testing|test_?data|fixtures?|examples?|docs?)\/|(?:test_[^/]*|[^/]*_test|tests|conftest)\.py$)/i;
 
 /**
  * CREDENTIALS_IN_PACKAGE, based on the contents of files, never on their names alone.
@@ -19,7 +20,7 @@ export function checkCredentials({ packages }: LintSubject): LintFinding[] {
   return packages
     .flatMap(({ evidence }) => evidence.credentials)
     .map(({ path, kind }): LintFinding => {
-      const isError = PRIVATE_KEYS.has(kind) && !TEST_DIRECTORY.test(path);
+      const isError = PRIVATE_KEYS.has(kind) && !TEST_FILE.test(path);
       return {
         code: 'CREDENTIALS_IN_PACKAGE',
         severity: isError ? 'ERROR' : 'WARNING',

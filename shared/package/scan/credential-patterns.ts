@@ -25,6 +25,7 @@ export type CredentialKind = keyof typeof CREDENTIAL_KINDS;
 /** Names of files in which tools store credentials, and of templates for them. */
 const CREDENTIAL_FILE = new RegExp(
   [
+    /(?:^|\/)(?:Dockerfile[^/]*|Makefile|huggingface\/token)$|\.(?:ipynb|slurm|sbatch|conf|ps1|tfvars|envrc)$/,
     /\.(?:json|pem|key|env|ya?ml|toml|cfg|ini|sh|npmrc)$|(?:^|\/)\.env(?:\.[^/]*)?$|(?:^|\/)id_(?:rsa|dsa|ecdsa|ed25519)$/,
     /(?:^|\/)(?:[._]netrc|\.pypirc|\.git-credentials|\.boto|\.aws\/credentials)$/,
     /(?:^|\/)(?:pip\.(?:conf|ini)|[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in))$/,
@@ -47,7 +48,7 @@ const PEM_KEY =
  * are 40 hexadecimal digits, as commits are: they are found by what they are assigned to.
  */
 const TOKENS: readonly (readonly [CredentialKind, RegExp])[] = [
-  ['GOOGLE_API_KEY', /(?<![\w-])AIza[\w-]{35}(?![\w-])/],
+  ['GOOGLE_API_KEY', /(?<![\w-])AIza[\w-]{35}(?![\w-])|(?<![\w.-])AQ\.Ab[\w-]{40,60}(?![\w-])/],
   ['AWS_ACCESS_KEY', /(?<!\w)A(?:KIA|SIA)[A-Z0-9]{16}(?<!EXAMPLE)(?!\w)/],
   ['GITHUB_TOKEN', /(?<!\w)(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{82})(?!\w)/],
   ['HUGGING_FACE_TOKEN', /(?<!\w)(?:hf_[A-Za-z0-9]{34}|api_org_[A-Za-z0-9]{34})(?!\w)/],
@@ -55,17 +56,24 @@ const TOKENS: readonly (readonly [CredentialKind, RegExp])[] = [
   ['OPENAI_KEY', /(?<![\w-])sk-(?:[a-z]{3,10}-)?[\w-]{20,100}T3BlbkFJ[\w-]{20,100}(?![\w-])/],
   [
     'WANDB_KEY',
-    /(?<!\w)wandb_v1_\w{40,120}(?!\w)|(?:wandb_?api_?key|wandb\.login\(\s*key|wandb login)["'\]\s:=]{1,8}[0-9a-f]{40}(?!\w)/i,
+    /(?<!\w)wandb_v1_\w{40,120}(?!\w)|(?:wandb[_-]?(?:api[_-]?)?key|wandb\.login\([^)\n]{0,80}\bkey|wandb login)(?:[^\n]{0,40}?[^\w/.@-]|["'\]\s:=]{1,8})(?:local-)?[0-9a-f]{40}(?!\w)/i,
   ],
   [
     'SLACK_TOKEN',
     /(?<!\w)xox[abeprs]-\d{8,14}-[\w-]{20,200}|(?<!\w)xapp-\d-A\w{8,12}-\d{10,14}-[0-9a-f]{60,70}|hooks\.slack\.com\/services\/T\w{8,12}\/B\w{8,12}\/\w{24}(?!\w)/,
   ],
-  ['GITLAB_TOKEN', /(?<![\w-])gl(?:pat|dt|rt|cbt|ptt|ft|oas|soat)-[\w-]{20,50}(?![\w-])/],
-  ['AZURE_KEY', /AccountKey=[A-Za-z0-9+/]{86}==|(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~.-])/],
+  ['GITLAB_TOKEN', /(?<!\w)gl(?:pat|dt|rtr?|cbt|ptt|ft|imt|ffct|agent|oas|soat)-[\w-]{20,300}(?![\w-])/],
+  // Without the key that the storage emulator has everywhere.
+  [
+    'AZURE_KEY',
+    /(?:account|storage|access)_?key["'\]]{0,2}\s{0,3}[:=]\s{0,3}["']?(?!Eby8vdM02xNOcqFl)[A-Za-z0-9+/]{86}==|(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~.-])/i,
+  ],
   ['NPM_TOKEN', /(?<!\w)npm_[A-Za-z0-9]{36}(?!\w)/],
   ['PYPI_TOKEN', /(?<![\w-])pypi-AgE[IN][\w-]{60,250}(?![\w-])/],
 ];
+
+/** What documentation and tests write in place of a token: the same character again and again, or TEST. */
+const PLACEHOLDER = /(.)\1{7}|testtest/i;
 
 /** Settings of an .env file are secrets by name, unless the value is a path or a placeholder. */
 const SECRET_NAME = /(?:^|_)(?:SECRET|TOKEN|PASSWORD|PASSWD|APIKEY|KEY)(?:_|$)/i;
@@ -78,7 +86,10 @@ export function mayContainCredential(path: string): boolean {
 
 /** The kind of the first token with a recognizable format in a text; null if there is none. */
 export function findToken(text: string): CredentialKind | null {
-  return TOKENS.find(([, pattern]) => pattern.test(text))?.[0] ?? null;
+  const isReal = ([token]: RegExpExecArray) => !PLACEHOLDER.test(token);
+  return (
+    TOKENS.find(([, pattern]) => text.matchAll(new RegExp(pattern, `g${pattern.flags}`)).some(isReal))?.[0] ?? null
+  );
 }
 
 /** The most serious kind of credential in a text; null if there is none. Never returns the secret itself. */

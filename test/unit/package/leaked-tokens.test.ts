@@ -22,12 +22,20 @@ describe('tokens that packages leak', () => {
     ['WANDB_KEY', `os.environ["${join('WANDB_API', '_KEY')}"] = "${hex(40)}"`],
     ['WANDB_KEY', `wandb.login(key="${hex(40)}")`],
     ['WANDB_KEY', join('wandb', '_v1_', word(77))],
+    ['WANDB_KEY', `wandb login --relogin ${hex(40)}`],
+    ['WANDB_KEY', `os.environ.setdefault("${join('WANDB_API', '_KEY')}", "${hex(40)}")`],
+    ['WANDB_KEY', `parser.add_argument('--wandb-api-key', default='local-${hex(40)}')`],
+    ['GOOGLE_API_KEY', join('AQ', '.Ab', word(48))],
     ['SLACK_TOKEN', join('xo', 'xb-', '123456789012-1234567890123-', word(24))],
     ['SLACK_TOKEN', join('xa', 'pp-1-A0123456789-1234567890123-', hex(64))],
     ['SLACK_TOKEN', join('https://hooks.slack', '.com/services/T01234567/B01234567/', word(24))],
     ['GITLAB_TOKEN', join('gl', 'pat-', word(20))],
     ['GITLAB_TOKEN', join('gl', 'rt-', word(20))],
     ['AZURE_KEY', join('Account', 'Key=', word(86), '==')],
+    ['AZURE_KEY', `account_key: ${word(86)}==`],
+    ['AZURE_KEY', `storage_key = "${word(86)}=="`],
+    ['GITLAB_TOKEN', join('gl', 'oas-', hex(64))],
+    ['AWS_ACCESS_KEY', join('AK', 'IA', 'TEST'.repeat(4), ' ', 'AK', 'IA', 'Q7RKT2VN9XLM4ZB8')],
     ['AZURE_KEY', `secret="${join('abc8', 'Q', '~', word(34))}"`],
     ['NPM_TOKEN', join('np', 'm_', word(36))],
     ['PYPI_TOKEN', join('py', 'pi-AgE', 'IcHlwaS5vcmc', word(120))],
@@ -51,6 +59,10 @@ describe('tokens that packages leak', () => {
     'AccountKey=<your key>',
     'api_org_members',
     'the model Q~8',
+    join('AK', 'IA', 'TEST'.repeat(4)),
+    join('AK', 'IA', 'Z'.repeat(16)),
+    join('gh', 'p_', 'x'.repeat(36)),
+    `WANDB_API_KEY is not set, see commit ${'a'.repeat(7)}`,
   ])('are not seen in %s', (text) => {
     expect(findToken(text)).toBeNull();
   });
@@ -59,11 +71,21 @@ describe('tokens that packages leak', () => {
 it('a token in a variable or an argument of a job is a warning that does not repeat it', () => {
   const findings = { problems: [] as Problem[], warnings: [] as Problem[], unsupported: [] as Problem[] };
   const token = join('h', 'f_', word(34));
-  checkEnvironment([located({ key: 'HF_TOKEN', text: token }, 'env.HF_TOKEN')], findings);
-  checkArguments([located(`--token=${token}`, 'args[0]')], findings);
+  const variables = { HF_TOKEN: token, AWS_SECRET_ACCESS_KEY: word(40), BATCH_SIZE: '128', TOKENIZER: 'bert-base' };
+  checkEnvironment(
+    Object.entries(variables).map(([key, text]) => located({ key, text }, `env.${key}`)),
+    findings,
+  );
+  const args = [`--token=${token}`, '--wandb_key', hex(40)];
+  checkArguments(
+    args.map((text, index) => located(text, `args[${index}]`)),
+    findings,
+  );
   expect(findings.warnings.map(({ code, path }) => `${code} ${path}`)).toEqual([
     'CREDENTIAL_IN_JOB env.HF_TOKEN',
+    'CREDENTIAL_IN_JOB env.AWS_SECRET_ACCESS_KEY',
     'CREDENTIAL_IN_JOB args[0]',
+    'CREDENTIAL_IN_JOB args[2]',
   ]);
   expect(JSON.stringify(findings)).not.toContain(token);
 });

@@ -151,14 +151,15 @@ function failuresOf(held: HeldFailure, replicas: readonly Replica[]): readonly F
 }
 
 /**
- * The cause of the replica that failed first. Among failures within FOLLOWING_FAILURE_MS_MAX of the first, whose order
+ * The cause of the replica that failed first, with its diagnosis. Among failures within FOLLOWING_FAILURE_MS_MAX of the first, whose order
  * is not certain, one that lost its connection is not the first.
  */
 function causeOfFirst(failures: readonly Failure[]): Cause {
   const { replica, cause } = firstOf(failures);
   const others = failures.length - 1;
   const following = others === 0 ? '' : ` ${others === 1 ? 'Another replica' : `${others} others`} failed after it.`;
-  return causeOf(cause.code, `Replica ${replica} failed first: ${cause.message}${following}`, cause.evidence);
+  const named = causeOf(cause.code, `Replica ${replica} failed first: ${cause.message}${following}`, cause.evidence);
+  return { ...cause, ...named };
 }
 
 /** The replica whose failure is the cause, among those of the current attempt. */

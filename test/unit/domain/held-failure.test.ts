@@ -190,6 +190,29 @@ describe('the cause', () => {
     expect(causeWith(exited(BUG, T + 5_000))?.message).toMatch(/^Replica worker-1 failed first/);
   });
 
+  it.each([true, false])('is diagnosed, and tried again or not (%s), as that of one machine', (canRetryHelp) => {
+    const diagnosis = { label: 'gpu_oom', remedy: 'Halve the batch.', canRetryHelp, line: 'CUDA out of memory' };
+    const cause = { ...BUG, diagnosis };
+    const twice = { ...job, spec: { ...job.spec, limits: { ...job.spec.limits, restartsMax: 2 } } };
+    const alone = { ...twice, spec: { ...twice.spec, replicaGroups: [twice.spec.replicaGroups[0]] as const } };
+    const ended = [twice, alone].map((one) => {
+      const before = jobAfter(one, ['PLACEMENT_CHOSEN', 1], ['VMS_CREATED', 2], ['REPLICA_STARTED', 3]);
+      const after = exit(before, { exit: failed(cause), replica: 'master-0' });
+      if (!isPlaced(after) || !isHolding(after)) {
+        return after;
+      }
+      const replicas = ['master-0', 'worker-0', 'worker-1'].map((name) => replica(name));
+      const outcome = evaluateHeldFailure(after, replicas, { now: ALIVE_AT, timeouts: TIMEOUTS });
+      const event = { ...eventsFor(after, ALIVE_AT).HELD_FAILURE_RESOLVED, exit: outcome ?? SUCCESS };
+      return transition(after, event).job;
+    });
+    const causes = ended.map((after) => (after.status === 'CLOSING' ? after.verdict.cause : after.ledger[0]?.cause));
+    expect(ended.map(({ attempt, status }) => [attempt, status])).toEqual(
+      Array(2).fill(canRetryHelp ? [2, 'QUEUED'] : [1, 'CLOSING']),
+    );
+    expect(causes.map((one) => one?.diagnosis)).toEqual([diagnosis, diagnosis]);
+  });
+
   it('names the only one that failed without mentioning others', () => {
     expect(causeWith({})?.message).toBe('Replica worker-0 failed first: Exit code 1.');
   });

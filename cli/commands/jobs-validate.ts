@@ -127,6 +127,7 @@ function unreadable(file: string, reason: string): JobFileValidation {
     warnings: [],
     cluster: null,
     trials: null,
+    parameters: [],
     price: null,
     plan: null,
     images: [],

@@ -1,7 +1,7 @@
 import { formatDuration } from '#cli/render/format.ts';
 import { priceOf } from '#shared/catalog/price.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
-import { objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
+import { objectiveMetricsOf, type Parameter, type Study } from '#shared/domain/study.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 type PlanOptions = {
@@ -24,8 +24,20 @@ export function describeTuningPlan(spec: JobSpec, options: PlanOptions): readonl
   const goals = objectiveMetricsOf(study).map(({ goal, id }) => `${goal.toLowerCase()} ${id}`);
   return [
     `Tuning ${spec.jobId}: ${count}, ${study.parallelTrialsMax} at a time, to ${goals.join(' and ')}.`,
-    ...describeCost(spec, study, options).map((line) => `  ${line}`),
+    ...[...study.parameters.flatMap(describeParameter), ...describeCost(spec, study, options)].map(
+      (line) => `  ${line}`,
+    ),
   ];
+}
+
+/** Formats what is tried of a parameter, with the type that the job file does not have to name, and of those below it. */
+export function describeParameter({ id, space, scale, children }: Parameter): readonly string[] {
+  const values = 'values' in space ? space.values.join(', ') : `from ${space.min} to ${space.max}`;
+  const scaled = scale === 'LOG' || scale === 'REVERSE_LOG' ? `, ${scale.toLowerCase().replace('_', ' ')} scale` : '';
+  const below = children.flatMap(({ parentValues, parameter }) =>
+    describeParameter(parameter).map((line) => `  ${line}, if ${id} is ${parentValues.join(' or ')}`),
+  );
+  return [`${id}: ${space.kind.toLowerCase()} ${values}${scaled}`, ...below];
 }
 
 function describeCost(

@@ -151,8 +151,8 @@ function failuresOf(held: HeldFailure, replicas: readonly Replica[]): readonly F
 }
 
 /**
- * The cause of the replica that failed first, with its diagnosis. Among failures within FOLLOWING_FAILURE_MS_MAX of the first, whose order
- * is not certain, one that lost its connection is not the first.
+ * The cause of the replica that failed first, with its diagnosis. Among failures within FOLLOWING_FAILURE_MS_MAX of the
+ * first, whose order is not certain, one that lost its connection is not the first.
  */
 function causeOfFirst(failures: readonly Failure[]): Cause {
   const { replica, cause } = firstOf(failures);

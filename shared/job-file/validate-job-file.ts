@@ -1,5 +1,6 @@
 import { type Price, priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
+import type { Parameter } from '#shared/domain/study.ts';
 import type { Count, Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { withPrebuiltRuntimes } from '#shared/job-file/draft/prebuilt-images.ts';
 import { printAiPlatformJob } from '#shared/job-file/formats/ai-platform/print.ts';
@@ -21,6 +22,8 @@ export type JobFileValidation = {
   readonly cluster: Cluster | null;
   /** Null if the job is a single training; a number is null if only a flag can set it. */
   readonly trials: Trials | null;
+  /** The parameters of a tuning; empty if its study has errors. */
+  readonly parameters: readonly Parameter[];
   /** List prices of everything that runs concurrently: Compute Engine's, and Vertex AI's for comparison. */
   readonly price: JobFilePrice | null;
   /** What would run; null if the file does not specify it or has errors there. */
@@ -74,7 +77,15 @@ export function validateJobFile(
   return describe(reading.draft, checkJob(reading.draft, options.context));
 }
 
-const NOTHING_TO_RUN = { cluster: null, trials: null, price: null, plan: null, images: [], isRunnable: false } as const;
+const NOTHING_TO_RUN = {
+  cluster: null,
+  trials: null,
+  parameters: [],
+  price: null,
+  plan: null,
+  images: [],
+  isRunnable: false,
+} as const;
 
 function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
   const errors = check.problems.filter(({ code }) => !OPEN_CODES.has(code));
@@ -87,6 +98,7 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
     warnings: inFileOrder([...check.warnings, ...check.unsupported, ...open]),
     cluster: hasCluster ? describeCluster(draft.dialect, check.requested) : null,
     trials: trialsOf(draft),
+    parameters: check.study?.parameters ?? [],
     price: check.plan && describePrice(check.plan, parallelTrials(trialsOf(draft))),
     plan: check.plan,
     images: imagesOf(draft),

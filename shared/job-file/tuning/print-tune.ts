@@ -87,5 +87,5 @@ function inferKind(choices: readonly unknown[] | undefined, bounds: readonly (nu
     return areNumbers ? PARAMETER_TYPES.discrete : PARAMETER_TYPES.categorical;
   }
   const areWhole = bounds.every((bound) => bound !== undefined && /^-?\d+$/.test(String(bound)));
-  return areWhole ? PARAMETER_TYPES.integer : PARAMETER_TYPES.double;
+  return areWhole && bounds.join() !== '0,1' ? PARAMETER_TYPES.integer : PARAMETER_TYPES.double;
 }

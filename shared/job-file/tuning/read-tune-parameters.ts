@@ -195,8 +195,12 @@ function kindOfValues(node: SourceNode): string {
   return areNumbers && items.length > 0 ? PARAMETER_TYPES.discrete : PARAMETER_TYPES.categorical;
 }
 
-/** Bounds without a point or an exponent are integers. */
+/**
+ * Bounds without a point or an exponent are integers; but 0 and 1 are those of a fraction, such as a dropout, of which
+ * an integer would try the ends alone.
+ */
 function kindOfBounds(...bounds: readonly (FoundNode | undefined)[]): string {
   const areIntegers = bounds.every((found) => found?.node.kind === 'SCALAR' && INTEGER_PATTERN.test(found.node.text));
-  return areIntegers ? PARAMETER_TYPES.integer : PARAMETER_TYPES.double;
+  const isFraction = bounds.map((found) => found?.node.kind === 'SCALAR' && found.node.text).join() === '0,1';
+  return areIntegers && !isFraction ? PARAMETER_TYPES.integer : PARAMETER_TYPES.double;
 }

@@ -175,7 +175,7 @@ export const PARAMETER_FIELDS = {
     type: oneOf(PARAMETER_TYPES).type,
     schema: oneOf(PARAMETER_TYPES).schema,
     omitted:
-      '`integer` if both bounds are integers written without a point, otherwise `double`; `discrete` if all values are numbers, otherwise `categorical`',
+      '`integer` if both bounds are integers written without a point and are not 0 and 1, otherwise `double`; `discrete` if all values are numbers, otherwise `categorical`',
   },
   scale: {
     description: 'How the range is searched: log for values that vary by orders of magnitude.',

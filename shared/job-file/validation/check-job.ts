@@ -1,4 +1,5 @@
 import type { JobSpec, ProvisioningModel, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { Study } from '#shared/domain/study.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { withPrebuiltRuntimes } from '#shared/job-file/draft/prebuilt-images.ts';
 import { type Findings, inFileOrder } from '#shared/job-file/parser/findings.ts';
@@ -35,6 +36,8 @@ export type JobCheck = {
   readonly zones: readonly string[];
   /** What would run, even if the rest of the job is incomplete. */
   readonly plan: JobPlan | null;
+  /** Null if the job is a single training, or its study has errors. */
+  readonly study: Study | null;
   /** The machines as requested, including those that do not exist. */
   readonly requested: readonly RequestedMachines[];
   readonly problems: readonly Problem[];
@@ -104,8 +107,7 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
         }
       : null,
     zones: regionCheck?.zones ?? [],
-    plan,
-    requested,
+    ...{ plan, study: choices.study, requested },
     problems: inFileOrder(withoutDuplicates(findings.problems)),
     warnings: inFileOrder(findings.warnings),
     unsupported: inFileOrder(findings.unsupported),

@@ -105,7 +105,9 @@ describe('the plan of a tuning', () => {
     await write('aip.yaml', AI_PLATFORM);
     const { code, stderr } = await submit('one', '--config=aip.yaml', '--max-cost', '7.5');
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^Tuning one: 8 trials, 2 at a time, to maximize accuracy\.\n(?: {2}.*\n){2}$/);
+    expect(stderr).toMatch(
+      /^Tuning one: 8 trials, 2 at a time, to maximize accuracy\.\n {2}lr: double from 0\.1 to 1\n(?: {2}.*\n){2}$/,
+    );
     expect(stderr).not.toContain('pass --max-cost');
     const object = await cloud().store.read({ bucket: 'uploads', name: 'one/job.yaml' });
     expect(parse(object === undefined ? '' : await text(object))).toMatchObject({

@@ -63,6 +63,7 @@ describe('dropforge jobs validate', () => {
       dialect: 'ai-platform',
       verdict: 'valid',
       isRunnable: true,
+      parameters: [],
       errors: [],
       warnings: [],
       cluster: { master: ['n1-standard-8', { NVIDIA_TESLA_T4: 2 }] },

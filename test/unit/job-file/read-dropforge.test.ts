@@ -98,6 +98,17 @@ describe('reading Dropforge’s own format', () => {
     ]);
   });
 
+  it.each([
+    ['{ min: 0, max: 1 }', 'DOUBLE'],
+    ['{ min: 0, max: 1, type: integer }', 'INTEGER'],
+    ['{ min: 0, max: 2 }', 'INTEGER'],
+    ['{ min: -1, max: 1 }', 'INTEGER'],
+    ['{ min: 0, max: 1.0 }', 'DOUBLE'],
+  ])('reads the type of %s as %s, since 0 and 1 are the bounds of fractions', (bounds, kind) => {
+    const { study } = readOwn(`module: a\ntune: {metric: auc, parameters: {dropout: ${bounds}}}`).draft;
+    expect(study?.parameters).toMatchObject([{ kind: { value: kind } }]);
+  });
+
   it('reads tuning as AI Platform’s HyperparameterSpec', () => {
     const { study } = readOwn(fixture('own-tuning.yaml')).draft;
     expect(study).toMatchObject({

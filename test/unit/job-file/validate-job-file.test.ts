@@ -97,6 +97,7 @@ describe('validateJobFile', () => {
       warnings: [],
       cluster: null,
       trials: null,
+      parameters: [],
       price: null,
       images: [],
       plan: null,

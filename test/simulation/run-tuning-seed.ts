@@ -32,14 +32,15 @@ type Options = {
   readonly hasFaults?: boolean;
   /** See `SchedulerOptions`: how fast port calls are. */
   readonly stepMsMax?: number;
+  readonly reorderMsMax?: number;
 };
 
 /** Runs two tunings of one seed, with faults for a while and then without until both are closed. */
 export async function runTuningSeed(
   seed: number,
-  { without = [], hasFaults = true, stepMsMax = 60_000 }: Options = {},
+  { without = [], hasFaults = true, stepMsMax = 60_000, reorderMsMax = Number.POSITIVE_INFINITY }: Options = {},
 ): Promise<TuningRun> {
-  const world = createWorld(seed, without, { hasTunings: true, stepMsMax });
+  const world = createWorld(seed, without, { hasTunings: true, stepMsMax, reorderMsMax });
   const { prng } = world;
   const cancelled = new Set<string>();
   const studies = new Map(TUNING_IDS.map((tuningId) => [tuningId, drawStudy(prng)]));

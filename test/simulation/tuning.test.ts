@@ -16,8 +16,8 @@ const SEED_MS_MAX = 10_000;
 /** A rare race needs many seeds; the search ends at the first violation. */
 const ABLATION_SEEDS_MAX = 500;
 
-/** Worlds without faults, whose calls take seconds. */
-const CALM = { hasFaults: false, stepMsMax: 5_000 };
+/** Worlds without faults, whose calls take seconds. No sweep overtakes what is due before it. */
+const CALM = { hasFaults: false, stepMsMax: 5_000, reorderMsMax: 60_000 };
 const CALM_SEEDS = seedCount(10);
 
 /** One sweep, by which the clock of a world with few events advances at most, and a slow message. */

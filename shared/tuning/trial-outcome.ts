@@ -39,7 +39,7 @@ export function outcomeOf({ job, curve, study, metricNames }: EndedTrial): Trial
     const isOwn = state === 'FAILED' && isOfProgram && !SURROUNDING_LABELS.includes(known.diagnosis?.label ?? '');
     return { kind: isOwn ? 'FAILED' : 'LOST', cause: known };
   }
-  const final = measurementOf(curve, study, { isStoppedEarly });
+  const final = measurementOf(curve, study);
   if (final === null && isStoppedEarly) {
     const message = `Job ${job.jobId} was stopped before it had reported the metric.`;
     return { kind: 'LOST', cause: causeOf('TRIAL_STOPPED', message) };
@@ -53,19 +53,16 @@ export function outcomeOf({ job, curve, study, metricNames }: EndedTrial): Trial
 }
 
 /**
- * The measurement that counts: the last or the best, as the study selects. Of a trial that was stopped early, the best.
- * With several objectives, the last with any of them, because no measurement is the best one.
- * Its value is not finite if LAST selects such a one, or if there is no other. Null if the metric was never reported.
+ * The measurement that counts: the last or the best, as the study selects, of a trial that was stopped early as of any
+ * other: its last one is that of the model that it has saved. With several objectives, the last with any of them,
+ * because no measurement is the best one. Its value is not finite if LAST selects such a one, or if there is no other.
+ * Null if the metric was never reported.
  */
-export function measurementOf(
-  curve: Curve | undefined,
-  study: Study,
-  { isStoppedEarly }: { readonly isStoppedEarly: boolean } = { isStoppedEarly: false },
-): Measurement | null {
+export function measurementOf(curve: Curve | undefined, study: Study): Measurement | null {
   const metrics = objectiveMetricsOf(study);
   const points = (curve?.points ?? []).filter(({ values }) => metrics.some(({ id }) => values[id] !== undefined));
   const last = points.at(-1) ?? null;
-  if (metrics.length > 1 || (study.measurement === 'LAST' && !isStoppedEarly)) {
+  if (metrics.length > 1 || study.measurement === 'LAST') {
     return last;
   }
   const costed = points.flatMap((point) => {

@@ -100,7 +100,8 @@ export const TUNE_FIELDS = {
     synonyms: ['enableTrialEarlyStopping'],
   },
   measurement: {
-    description: 'Which of the values that a trial reports counts.',
+    description:
+      'Which of the values that a trial reports counts, also if it is stopped early; the last is that of the model it saved.',
     type: oneOf(MEASUREMENTS).type,
     schema: { ...oneOf(MEASUREMENTS).schema, default: 'last' },
     omitted: '`last`',

@@ -53,9 +53,11 @@ describe('a trial whose program succeeded', () => {
     });
   });
 
-  it('counts with its best measurement if it was stopped early', () => {
-    const end = outcome({ verdict: STOPPED, curve: accuracies(0.5, 0.9, 0.7) });
-    expect(end).toMatchObject({ kind: 'SUCCEEDED', objective: 0.9, isStoppedEarly: true });
+  it('counts with the measurement that the study selects also if it was stopped early', () => {
+    const curve = accuracies(0.5, 0.9, 0.7);
+    const end = outcome({ verdict: STOPPED, curve });
+    expect(end).toMatchObject({ kind: 'SUCCEEDED', objective: 0.7, final: { step: 3 }, isStoppedEarly: true });
+    expect(outcome({ verdict: STOPPED, curve, study: { measurement: 'BEST' } })).toMatchObject({ objective: 0.9 });
   });
 
   it('says nothing about its values if it was stopped before it had reported the metric', () => {

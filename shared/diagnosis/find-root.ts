@@ -233,12 +233,18 @@ function unexplained(log: LogText, exceptions: readonly number[]): Root | undefi
   const own = exceptions.findLast((index) => !FOLLOW_UP.test(log.lines[index]?.message ?? '')) ?? exceptions.at(-1);
   const frame = log.lines.findLastIndex(({ raw }) => TRACEBACK.test(raw));
   const exit = log.lines.findLastIndex(({ raw }) => FAILED_EXIT.test(raw));
-  const line = own ?? [frame, exit].find((index) => index !== -1);
+  const line = own ?? lastWordsAfter(frame, log) ?? [frame, exit].find((index) => index !== -1);
   const wentOn = own === undefined && log.lines.slice(Math.max(frame, exit) + 1).some(({ raw }) => PROGRESS.test(raw));
   if (line === undefined || wentOn || hasSucceeded(log)) {
     return undefined;
   }
   return { label: 'user_exception', rule: null, line: log.lines[line]?.raw ?? '', groups: {} };
+}
+
+/** An exception of the program whose name does not say that it is one: what a traceback ends with. */
+function lastWordsAfter(frame: number, { lines }: LogText): number | undefined {
+  const index = lines.findIndex(({ raw }, at) => at > frame && /^[A-Za-z_][\w.]{0,160}(?::\s|$)/.test(raw));
+  return frame === -1 || index === -1 ? undefined : index;
 }
 
 function toRoot(rule: Rule, { line, groups }: Match, { lines }: LogText): Root {

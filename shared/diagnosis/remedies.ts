@@ -13,10 +13,15 @@ const WITH_NUMBERS: Partial<Readonly<Record<Label, (input: RemedyInput) => strin
   host_oom: remedyForMemory,
   nan_loss: remedyForNan,
   no_gpu_visible: remedyForNoGpu,
+  // A build without GPU support is no fault where there is no GPU.
+  wrong_arch_package: ({ facts, lines }) =>
+    facts.machine?.accelerator === null && /\bCUDA\b/.test(lines.join())
+      ? remedyForNoGpu({ facts, lines })
+      : LABELS.wrong_arch_package.remedy,
   disk_full: ({ facts }) =>
     facts.bootDiskGib === null
       ? LABELS.disk_full.remedy
-      : `The boot disk has ${facts.bootDiskGib} GB: request ${2 * facts.bootDiskGib} GB (bootDiskSizeGb), keep fewer checkpoints, or delete downloads that are not needed.`,
+      : `The boot disk has ${facts.bootDiskGib} GB: request ${2 * facts.bootDiskGib} GB (bootDiskSizeGb), keep fewer checkpoints, or download less.`,
   vpc_sc_violation: remedyForPerimeter,
   permission_denied: remedyForPermission,
 };
@@ -139,7 +144,7 @@ function remedyForPerimeter({ lines }: RemedyInput): string {
 function remedyForPermission({ lines }: RemedyInput): string {
   const text = lines.join('\n');
   const permission =
-    /\b((?:storage|bigquery|aiplatform|compute|secretmanager|pubsub|logging|artifactregistry|ml)\.\w+\.\w+)\b/.exec(
+    /\b((?:storage|bigquery|aiplatform|compute|secretmanager|pubsub|logging|artifactregistry|ml)\.(?!googleapis)\w+\.\w+)\b/.exec(
       text,
     )?.[1];
   const account = /\b([\w.-]{1,80}@[\w.-]{1,80}\.gserviceaccount\.com)\b/.exec(text)?.[1];

@@ -157,7 +157,7 @@ export const CAUSES = {
   CHECKPOINT_UNREADABLE: {
     class: 'configuration',
     remedy:
-      'The saved state of earlier attempts could not be restored, so the program was not started; nothing was changed. Grant the VM service account storage.objectAdmin, or restore the named object, and submit again. To start without the saved state, delete dropforge-manifest.json first.',
+      'The saved state of earlier attempts could not be restored, so the program was not started; nothing was changed. Grant the VM service account storage.objectAdmin, or restore the named object, and submit again. To start without the saved state, use another job directory.',
   },
   DISK_TOO_SMALL: {
     class: 'configuration',

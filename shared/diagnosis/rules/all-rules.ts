@@ -10,6 +10,7 @@ import {
   NAMED_GPU_MEMORY_RULES,
   OTHER_MEMORY_RULES,
 } from '#shared/diagnosis/rules/memory.ts';
+import { MIGRATION_RULES } from '#shared/diagnosis/rules/migrations.ts';
 import { NETWORK_RULES } from '#shared/diagnosis/rules/network.ts';
 import { ABORT_RULES, CRASH_RULES, PROGRAM_RULES, SHAPE_RULES } from '#shared/diagnosis/rules/program.ts';
 import type { Rule } from '#shared/diagnosis/rules/rule.ts';
@@ -28,6 +29,7 @@ export const RULES: readonly Rule[] = [
   ...GPU_MEMORY_RULES,
   ...INTERRUPTION_RULES,
   ...DISK_RULES,
+  ...MIGRATION_RULES,
   ...GOOGLE_CLOUD_RULES,
   ...BUILD_RULES,
   ...GPU_SOFTWARE_RULES,

@@ -1,3 +1,4 @@
+import { describeDistribution } from '#shared/diagnosis/rules/module-names.ts';
 import type { Rule } from '#shared/diagnosis/rules/rule.ts';
 
 /**
@@ -151,7 +152,7 @@ export const IMPORT_RULES: readonly Rule[] = [
     label: 'import_error',
     patterns: [MODULE_NAME],
     scope: 'exception',
-    explain: ({ name }) => `Module ${name} is not installed.`,
+    explain: ({ name = '' }) => `Module ${name} is not installed.${describeDistribution(name)}`,
     example: "ModuleNotFoundError: No module named 'torch'",
   },
   {

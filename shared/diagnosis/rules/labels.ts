@@ -205,8 +205,7 @@ export const LABELS = {
   disk_full: {
     title: 'Disk full',
     explanation: 'The disk of the VM, or a quota on it, was used up.',
-    remedy:
-      'Request a larger boot disk (bootDiskSizeGb), keep fewer checkpoints, or delete downloads that are not needed.',
+    remedy: 'Request a larger boot disk (bootDiskSizeGb), keep fewer checkpoints, or download less.',
     canRetryHelp: false,
     code: 'DISK_FULL',
   },
@@ -214,7 +213,7 @@ export const LABELS = {
     title: 'Checkpoint unusable',
     explanation: 'A checkpoint is incomplete, damaged, of another format, or of another model.',
     remedy:
-      'Use an earlier checkpoint, or delete it to start from scratch. Write checkpoints under a temporary name and rename them when they are complete.',
+      'Use an earlier checkpoint, or another job directory to start from scratch. Write checkpoints under a temporary name and rename them when they are complete.',
     canRetryHelp: false,
     code: 'PROGRAM_FAILED',
   },

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
 import { factsOf, findBatchSize, type JobFacts } from '#shared/diagnosis/job-facts.ts';
-import type { Cause } from '#shared/domain/cause.ts';
+import { RULES } from '#shared/diagnosis/rules/all-rules.ts';
+import { LABELS } from '#shared/diagnosis/rules/labels.ts';
+import { CAUSES, type Cause } from '#shared/domain/cause.ts';
 import { NO_USAGE } from '#shared/domain/replica.ts';
 
 const T4 = { machineType: 'n1-standard-8', accelerator: { type: 'nvidia-tesla-t4', count: 1 } };
@@ -44,6 +46,46 @@ describe('the remedy for a GPU that is out of memory', () => {
 });
 
 describe('a remedy', () => {
+  it('never says to delete a file', () => {
+    const remedies = [...Object.values(LABELS), ...RULES, ...Object.values(CAUSES)].map(({ remedy }) => remedy ?? '');
+    expect(remedies.filter((remedy) => /\b(?:delete|erase|wipe|rm)\b/i.test(remedy))).toEqual([]);
+  });
+
+  it.each([
+    // A whole model, and a file in another encoding, are not damaged.
+    ['_pickle.UnpicklingError: Weights only load failed. This file can still be loaded', 'weights_only=False'],
+    ["UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe9 in position 12: invalid continuation byte", 'encoding='],
+    ['RuntimeError: Error(s) in loading state_dict for Net: Missing key(s) in state_dict: "a"', 'with the arguments'],
+    ["AttributeError: module 'numpy' has no attribute 'float'.", 'numpy<1.24'],
+    ["AttributeError: 'DataFrame' object has no attribute 'iteritems'", 'pandas<2'],
+    [
+      '  File "/usr/lib/python3.11/os.py", line 679, in __getitem__\nKeyError: \'DATA_DIR\'',
+      'under env of the job file',
+    ],
+    ['OSError: You are trying to access a gated repo.', 'secrets: { HF_TOKEN'],
+    ["ModuleNotFoundError: No module named 'pkg_resources'", 'setuptools<81'],
+  ])('of %s says what to do', (text, part) => {
+    expect(remedyOf(text.split('\n'))).toContain(part);
+  });
+
+  it('names the permission, not the host that was asked', () => {
+    const denied =
+      'google.api_core.exceptions.Forbidden: 403 GET https://storage.googleapis.com/storage/v1/b/data/o/train.csv: a@p.iam.gserviceaccount.com does not have storage.objects.get access';
+    expect(remedyOf([denied])).toMatch(/^Grant a@p\.iam\.gserviceaccount\.com a role with storage\.objects\.get /);
+  });
+
+  it('is to request a GPU if the job has none, whichever build of the framework is installed', () => {
+    const machine = { machineType: 'n1-standard-4', accelerator: null };
+    expect(remedyOf(['AssertionError: Torch not compiled with CUDA enabled'], { machine })).toContain(
+      'n1-standard-4 was requested without a GPU',
+    );
+  });
+
+  it('quotes the exception of a program whose name does not say that it is one', () => {
+    const lines = ['Traceback (most recent call last):', '  File "t.py", line 4, in <module>', 'trainer.BadPlan: lr'];
+    expect(causeOf(lines).diagnosis?.line).toBe('trainer.BadPlan: lr');
+  });
+
   it('has the memory of the machine and the next larger one', () => {
     const usage = { ...NO_USAGE, memoryBytes: 29 * 2 ** 30, memoryBytesMax: 30 * 2 ** 30 };
     const remedy = remedyOf(['MemoryError'], { machine: T4, usage, moreMemory: ['n1-highmem-8 (52 GiB)'] });

@@ -216,10 +216,10 @@ function describeRights() {
         .map((rule) => [rule.age, rule.matches_prefix, rule.matches_suffix]);
     };
     const own = conditionsOf(bucketOf(A).replace(`${PROJECT}-dropforge-`, ''));
-    expect(conditionsOf('cache')).toContainEqual([15, [], []]);
-    expect(own).toContainEqual([15, ['environments-'], []]);
+    expect(conditionsOf('cache')).toContainEqual([8, [], []]);
+    expect(own).toContainEqual([8, ['environments-2/'], []]);
     expect(own).toContainEqual([2, [], ['.dropforge-part']]);
     expect(own.map(([, prefixes]) => prefixes)).not.toContainEqual(['_uploads/']);
-    expect(cachedEnvironmentsIn(bucketOf(A)).uri).toMatch(/^gs:\/\/[^/]+\/environments-/);
+    expect(cachedEnvironmentsIn(bucketOf(A)).uri).toMatch(/^gs:\/\/[^/]+\/environments-2$/);
   });
 }

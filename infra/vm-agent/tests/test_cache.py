@@ -28,7 +28,7 @@ from vm_agent.http.retry import RetryPolicy
 from vm_agent.setup.virtual_environment import create_venv
 from vm_agent.storage.client import Author, ObjectInfo
 
-KEY = 'k' * 64
+KEY = 'a' * 64
 LARGE = os.urandom(RANGE_BYTES + 1_000)
 
 
@@ -64,6 +64,9 @@ class KeyTest(unittest.TestCase):
                 path.write_text(text)
                 keys.append(key_of('numpy', PIP_CONSTRAINT=str(path)))
         self.assertNotEqual(*keys)
+
+    def test_reads_a_requirement_in_a_time_that_its_length_bounds(self) -> None:
+        self.assertIsNone(normalize_requirement('a' + ('<1' + ' ' * 40) * 40 + '$'))
 
     def test_is_not_made_of_requirements_that_may_change_without_their_text(self) -> None:
         for text in (
@@ -196,6 +199,8 @@ class CacheTest(unittest.TestCase):
         outside = self.folder / 'outside'
         link = tarfile.TarInfo('lib/link')
         link.type, link.linkname = tarfile.SYMTYPE, str(self.folder)
+        self.addCleanup(os.environ.pop, 'TAR_OPTIONS', None)
+        os.environ['TAR_OPTIONS'] = '--absolute-names'
         for members in (['../outside'], [str(outside)], [link, 'lib/link/outside']):
             packed = io.BytesIO()
             with tarfile.open(fileobj=packed, mode='w') as archive:
@@ -206,20 +211,21 @@ class CacheTest(unittest.TestCase):
             self.assertFalse(self.restore())
             self.assertFalse(outside.exists())
 
-    def test_uses_an_entry_and_those_beside_it_until_it_is_a_week_old(self) -> None:
+    def test_uses_the_first_entry_of_a_week_whatever_was_stored_before_and_deleted(self) -> None:
         self.store()
         (stored,) = self.entries()
-        for age_days, expected in ((6, True), (8, False)):
-            self.change(stored, created_at=time.time() - age_days * 86_400)
-            with self.subTest(age_days):
-                self.assertEqual(self.restore(f'aged-{age_days}'), expected)
-        # What was stored beside an entry in its week is not the first one after it.
-        self.fill(b'beside', age_seconds=2 * 86_400)
-        self.assertFalse(self.restore('after'))
+        week = 7 * 86_400
+        self.change(stored, created_at=time.time() - week)
+        self.assertFalse(self.restore('old'))
+        self.fill(b'of the week before', age_seconds=week)
+        self.fill(b'of the one before that', age_seconds=2 * week)
         self.assertEqual(self.logged[1:], [])
         (site_packages(self.venv) / 'alpha.py').write_bytes(b'A = 2\n')
         self.assertIn('Stored', self.store())
         self.assertTrue(self.restore('new'))
+        for name in [one.name for one in self.entries()[:-1]]:
+            del self.bucket.objects[name]
+            self.assertTrue(self.restore('new'))
 
     def test_no_archive_stored_later_precedes_the_first_one(self) -> None:
         self.store()
@@ -251,15 +257,39 @@ class CacheTest(unittest.TestCase):
         self.assertFalse(self.restore('both', cache))
         self.assertIn('Another VM', self.store(cache))
 
-    def test_a_bucket_that_fails_does_not_make_a_second_entry_the_first(self) -> None:
+    def test_no_failure_of_this_machine_makes_a_second_entry_the_first(self) -> None:
         self.store()
         self.change(self.entries()[0], created_at=time.time() - 60)
-        (site_packages(self.venv) / 'alpha.py').write_bytes(b'A = 2\n')
         self.fill(self.entries()[0].body + b'\0' * 512)
         first, second = (one.name for one in self.entries())
-        self.bucket.reject = lambda request: 503 if request.name == first else None
-        self.assertFalse(self.restore())
-        self.assertNotIn(second, [request.name for request in self.bucket.received])
+        tar = self.folder / 'bin' / 'tar'
+        tar.parent.mkdir()
+        tar.write_text('#!/bin/sh\nkill -9 $$\n')
+        tar.chmod(0o755)
+        path = os.environ['PATH']
+        self.addCleanup(os.environ.__setitem__, 'PATH', path)
+        for what in ('tar', 'bucket', 'range', 'space'):
+            os.environ['PATH'] = f'{tar.parent}:{path}' if what == 'tar' else path
+            self.bucket.reject = lambda request: 503 if request.name == first and what == 'bucket' else None
+            self.bucket.ignores_ranges = what == 'range'
+            location = replace(self.cache().location, entry_bytes_max=1_000 if what == 'space' else 10**9)
+            with self.subTest(what):
+                self.assertFalse(self.restore(what, self.cache(location=location)))
+                self.assertIn('is not used', self.logged[-1])
+                self.assertNotIn(second, [request.name for request in self.bucket.received])
+
+    def test_no_archive_keeps_the_installation_from_running(self) -> None:
+        pipe, link = tarfile.TarInfo('dropforge-interpreter'), tarfile.TarInfo('dropforge-interpreter')
+        pipe.type, link.type, link.linkname = tarfile.FIFOTYPE, tarfile.SYMTYPE, '/dev/zero'
+        for member in (pipe, link, tarfile.TarInfo('../No space left on device')):
+            packed = io.BytesIO()
+            with tarfile.open(fileobj=packed, mode='w') as archive:
+                archive.addfile(member)
+            self.bucket.objects.clear()
+            self.fill(packed.getvalue())
+            with self.subTest(member.name, type=member.type):
+                self.assertFalse(self.restore('hostile'))
+                self.assertEqual(list_distributions(self.folder / 'hostile'), frozenset())
 
     def test_stores_no_file_that_the_program_has_changed(self) -> None:
         environment = describe_environment(self.venv, list_distributions(self.venv), ())

@@ -1,4 +1,5 @@
 import io
+import lzma
 import sys
 import tarfile
 import tempfile
@@ -59,6 +60,29 @@ class SourceTreeTest(unittest.TestCase):
         with tarfile.open(path, 'w') as archive:
             archive.addfile(member, io.BytesIO(inner))
         self.assertEqual(unpack(path, self.folder / 'out').paths, {'p/data.zip'})
+
+    def test_unpacks_a_tar_and_no_compressed_one_in_its_first_header(self) -> None:
+        path = self.folder / 'odd.tar'
+        plain = io.BytesIO()
+        with tarfile.open(fileobj=plain, mode='w') as archive:
+            archive.addfile(tarfile.TarInfo('hidden'))
+        for mode in ('w:xz', 'w:bz2'):
+            packed = io.BytesIO()
+            with tarfile.open(fileobj=packed, mode=mode) as archive:
+                archive.addfile(tarfile.TarInfo('hidden'))
+            path.write_bytes(packed.getvalue())
+            with self.assertRaises(InvalidArchive):
+                unpack(path, self.folder / 'inside')
+        filters = [{'id': lzma.FILTER_LZMA1, 'dict_size': 4_096, 'lc': 0, 'pb': 1, 'nice_len': 273, 'depth': 1_000}]
+        # The stream ends in the name field, and what follows it is a valid header.
+        stream = lzma.compress(plain.getvalue()[:1_024], lzma.FORMAT_ALONE, filters=filters)
+        self.assertLess(len(stream), 100)
+        header = bytearray(tarfile.TarInfo('x').tobuf(tarfile.USTAR_FORMAT))
+        header[:100] = stream.ljust(100, b'\0')
+        header[148:156] = b' ' * 8
+        header[148:156] = b'%06o\0 ' % sum(header)
+        path.write_bytes(bytes(header) + tarfile.TarInfo('seen').tobuf() + bytes(1_024))
+        self.assertIn('seen', unpack(path, self.folder / 'inside').paths)
 
     def test_keeps_empty_folders(self) -> None:
         folder, file = tarfile.TarInfo('vae/results'), tarfile.TarInfo('vae/main.py')

@@ -3,7 +3,7 @@ import type { VmConfig } from '#shared/protocol/vm-config.ts';
 /** Names the format, so that a change of the format starts with an empty cache. */
 const PREFIX = 'environments-2';
 
-/** At most half of the bucket's age limit: what was stored beside an entry expires with it (ADR 27). */
+/** Less than the age at which the bucket deletes objects. */
 const AGE_SECONDS_MAX = 7 * 86_400;
 
 /** More than any framework with its CUDA libraries. */

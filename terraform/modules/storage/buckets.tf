@@ -5,7 +5,7 @@ locals {
   # one newer version exists, or two after a lost answer.
   replaced_checkpoints = { newer_versions = 3, days = 1 }
 
-  cache_days = 15
+  cache_days = 8
 
   shared_buckets = {
     # Jobs refer to the generation of a package: versioning keeps it when the object is replaced.
@@ -13,7 +13,7 @@ locals {
     jobs    = { days = var.retention.jobs_days, replaced = local.replaced_checkpoints, is_versioned = true }
     # The functions' archives, and the agents of running jobs: nothing live is deleted.
     sources = { days = null, replaced = null, is_versioned = true }
-    # Installed packages: an entry is used for a week, and so long it is known what was stored beside it (ADR 27).
+    # Installed packages: an entry is used in the week in which it was created (ADR 27).
     cache = { days = local.cache_days, replaced = null, is_versioned = false }
   }
   output_buckets = {
@@ -99,7 +99,7 @@ resource "google_storage_bucket" "this" {
 
   # Packages that VMs with this account have installed: shared/use-cases/provision/cached-environments.ts, PREFIX.
   dynamic "lifecycle_rule" {
-    for_each = contains(var.outputs, each.key) ? ["environments-"] : []
+    for_each = contains(var.outputs, each.key) ? ["environments-2/"] : []
     content {
       action {
         type = "Delete"

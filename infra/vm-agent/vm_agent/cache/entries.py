@@ -20,8 +20,12 @@ ENTRIES_MAX = 2
 OBJECTS_MAX = 100
 
 
-class InvalidEntry(Exception):
-    """The entry is damaged, or not one that an agent wrote: it is not used."""
+class DamagedEntry(Exception):
+    """The archive has other bytes than its name says: the entry beside it may be used."""
+
+
+class UnusableEntry(Exception):
+    """The entry cannot be used here, or is not one that an agent wrote. That does not make another one the first."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class CacheLocation:
     prefix: str
     """Without a trailing slash; may be empty."""
     age_seconds_max: float
-    """An entry is used for this long: unpinned requirements keep their versions until then."""
+    """The length of a period. An entry is used in its own: unpinned requirements keep their versions until then."""
     entry_bytes_max: int
     """An environment with more bytes is not stored."""
 
@@ -49,24 +53,27 @@ def sha256_of(entry: ObjectInfo) -> str:
 def list_entries(storage: Storage, location: CacheLocation, key: str, policy: RetryPolicy) -> List[ObjectInfo]:
     """
     Returns at most ENTRIES_MAX entries that may be used on this CPU, in the order in which Cloud Storage has created
-    them. Raises InvalidEntry, StorageRejected or TransientError.
+    them. Raises UnusableEntry, StorageRejected or TransientError.
     """
     folder = location.folder(key)
     found = list(islice(storage.list(location.bucket, folder, policy), OBJECTS_MAX + 1))
     if len(found) > OBJECTS_MAX:
-        raise InvalidEntry(f'{folder} has more than {OBJECTS_MAX} objects')
+        raise UnusableEntry(f'{folder} has more than {OBJECTS_MAX} objects')
     starts = tuple(f'{folder}{cpu}-' for cpu in (ANY_CPU, cpu_features()))
-    usable = [one for one in found if one.name.startswith(starts) and one.name.endswith(ARCHIVE_SUFFIX)]
-    return _current(sorted(usable, key=lambda one: (one.created_at, one.name)), location.age_seconds_max)
+    period = _period_of(key, time.time(), location)
+    usable = [
+        one
+        for one in found
+        if one.name.startswith(starts)
+        and one.name.endswith(ARCHIVE_SUFFIX)
+        and _period_of(key, one.created_at, location) == period
+    ]
+    return sorted(usable, key=lambda one: (one.created_at, one.name))[:ENTRIES_MAX]
 
 
-def _current(in_order: List[ObjectInfo], age_seconds_max: float) -> List[ObjectInfo]:
-    """The first entry, and those beside it, expire together: none becomes the first because it was created later."""
-    group: List[ObjectInfo] = []
-    for one in in_order:
-        if group and one.created_at <= group[0].created_at + age_seconds_max:
-            group.append(one)
-        else:
-            group = [one]
-    is_current = bool(group) and time.time() - group[0].created_at <= age_seconds_max
-    return group[:ENTRIES_MAX] if is_current else []
+def _period_of(key: str, at: float, location: CacheLocation) -> int:
+    """
+    The periods of a key begin at fixed times: which entry is the first of one depends on no earlier object, so that none
+    becomes the first when another is deleted. Those of different keys begin at different times.
+    """
+    return int(at / location.age_seconds_max + int(key[:8], 16) / 2**32)

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, List, Set
 
-from vm_agent.cache.entries import CacheLocation, InvalidEntry, list_entries
+from vm_agent.cache.entries import CacheLocation, DamagedEntry, UnusableEntry, list_entries
 from vm_agent.cache.files import InstalledEnvironment, list_distributions
 from vm_agent.cache.restore import EnvironmentRestore
 from vm_agent.cache.store import EnvironmentStore, Store
-from vm_agent.http.request import is_disk_full
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.client import Author, ObjectInfo, Storage, StorageRejected
 
@@ -24,27 +23,25 @@ class EnvironmentCache:
     policy: RetryPolicy
     """For restoring; installing takes its place if the bucket fails for long."""
     log: Callable[[str, str], None]
-    _invalid: Set[str] = field(default_factory=set)
-    """The names of the entries that could not be restored, whatever the network does."""
+    _damaged: Set[str] = field(default_factory=set)
+    """The names of the entries that have other bytes than were stored."""
 
     def restore(self, key: str, venv: Path, create_venv: Callable[[Path], None]) -> bool:
         """
         Returns whether an empty virtual environment now has the packages; otherwise it is empty: `create_venv` replaces
         one that has a part of an entry. The entry beside the first one, which any program of the account can create at
-        any time, is used if the first one is invalid.
+        any time, is used only if the first one is damaged.
         """
         for entry in self._list(key):
             started_at = time.monotonic()
             try:
                 EnvironmentRestore(self.storage, venv, self.location.entry_bytes_max, self.policy).run(entry)
-            except (InvalidEntry, StorageRejected, TransientError, OSError) as error:
-                if is_disk_full(error):
-                    raise
+            except (DamagedEntry, UnusableEntry, StorageRejected, TransientError, OSError, MemoryError) as error:
                 self.log(f'The environment in the cache is not used: {error}', 'WARNING')
                 create_venv(venv)
-                if not isinstance(error, InvalidEntry):
+                if not isinstance(error, DamagedEntry):
                     return False
-                self._invalid.add(entry.name)
+                self._damaged.add(entry.name)
                 continue
             age_hours = max(0.0, time.time() - entry.created_at) / 3_600
             self.log(
@@ -58,14 +55,14 @@ class EnvironmentCache:
 
     def store(self, key: str, environment: InstalledEnvironment) -> Store:
         """Returns what stores the environment when it is called, typically in the background."""
-        invalid = frozenset(self._invalid)
-        return lambda policy: EnvironmentStore(self.storage, self.location, self.author, policy, invalid).run(
+        damaged = frozenset(self._damaged)
+        return lambda policy: EnvironmentStore(self.storage, self.location, self.author, policy, damaged).run(
             key, environment
         )
 
     def _list(self, key: str) -> List[ObjectInfo]:
         try:
             return list_entries(self.storage, self.location, key, self.policy)
-        except (InvalidEntry, StorageRejected, TransientError) as error:
+        except (UnusableEntry, StorageRejected, TransientError) as error:
             self.log(f'The cache of environments is not used: {error}', 'WARNING')
             return []

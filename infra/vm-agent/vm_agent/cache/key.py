@@ -22,7 +22,7 @@ NAME = r'[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?'
 SPECIFIER = r'(?:===|~=|==|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+'
 # A requirement by name and version (PEP 508), not by URL or path.
 REQUIREMENT_PATTERN = re.compile(
-    rf'^({NAME})\s*(?:\[([^\]]*)\])?\s*\(?\s*((?:{SPECIFIER}\s*,?\s*)*)\)?\s*(?:;(.*))?$', re.DOTALL
+    rf'^({NAME})\s*(?:\[([^\]]*)\])?\s*\(?\s*((?:{SPECIFIER}\s*(?:,\s*)?)*)\)?\s*(?:;(.*))?$', re.DOTALL
 )
 ARCHIVE_SUFFIXES = ('.whl', '.zip', '.tar.gz', '.tgz', '.tar.bz2', '.tar.xz', '.tar')
 # Settings of pip that change how packages are fetched or reported, not which.

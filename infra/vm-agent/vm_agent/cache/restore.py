@@ -6,13 +6,13 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Deque, Iterator
+from typing import Deque, Iterator, Optional
 
-from vm_agent.cache.entries import InvalidEntry, sha256_of
-from vm_agent.cache.scripts import ORIGIN_FILE, relocate_script
+from vm_agent.cache.entries import DamagedEntry, UnusableEntry, sha256_of
+from vm_agent.cache.scripts import read_origin, relocate_script
 from vm_agent.cache.tar import TarFailed, unpack
 from vm_agent.http.request import Request
-from vm_agent.http.retry import RetryPolicy, call_with_retry
+from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
 from vm_agent.storage.client import ObjectInfo, Storage, raise_for_status
 
 # Several connections are faster than one. Their product limits the agent's memory.
@@ -31,9 +31,12 @@ class EnvironmentRestore:
     policy: RetryPolicy
 
     def run(self, entry: ObjectInfo) -> None:
-        """Raises InvalidEntry, StorageRejected, TransientError or OSError; the environment is then unusable."""
+        """
+        Raises DamagedEntry, UnusableEntry, StorageRejected, TransientError, OSError or MemoryError; the environment is
+        then unusable.
+        """
         if entry.size_bytes > min(self.bytes_max, int(shutil.disk_usage(self.venv).free * DISK_SHARE_MAX)):
-            raise InvalidEntry(f'it has {entry.size_bytes} bytes, more than its limit or the space on the disk')
+            raise UnusableEntry(f'it has {entry.size_bytes} bytes, more than its limit or the space on the disk')
         digest = hashlib.sha256()
 
         def received() -> Iterator[bytes]:
@@ -41,12 +44,19 @@ class EnvironmentRestore:
                 digest.update(piece)
                 yield piece
 
+        pieces = received()
+        failure: Optional[TarFailed] = None
         try:
-            unpack(self.venv, received())
+            unpack(self.venv, pieces)
         except TarFailed as error:
-            raise InvalidEntry(f'it cannot be unpacked: {error}') from error
+            failure = error
+        # Whatever ended tar, only the bytes show whether the entry is damaged.
+        for _ in pieces:
+            pass
         if digest.hexdigest() != sha256_of(entry):
-            raise InvalidEntry('it has other bytes than were stored')
+            raise DamagedEntry('it has other bytes than were stored')
+        if failure is not None:
+            raise UnusableEntry(f'it cannot be unpacked: {failure}')
         self._relocate_scripts()
 
     def _ranges(self, entry: ObjectInfo) -> Iterator[bytes]:
@@ -70,16 +80,14 @@ class EnvironmentRestore:
         request = Request('GET', url, {'Range': f'bytes={start}-{end - 1}'})
         body = raise_for_status(call_with_retry(lambda: self.storage.call(request), self.policy)).body
         if len(body) != end - start:
-            raise InvalidEntry(f'{len(body)} bytes were received of it instead of {end - start}')
+            raise TransientError(f'{len(body)} bytes were received of {entry.name} instead of {end - start}.')
         return body
 
     def _relocate_scripts(self) -> None:
-        origin = self.venv / ORIGIN_FILE
         try:
-            old_python = origin.read_text('utf-8')
-            origin.unlink()
+            old_python = read_origin(self.venv)
         except (OSError, ValueError) as error:
-            raise InvalidEntry(f'it does not say where it was installed: {error}') from error
+            raise UnusableEntry(f'it does not say where it was installed: {error}') from error
         new_python = str(self.venv / 'bin' / 'python')
         for script in (self.venv / 'bin').iterdir() if new_python != old_python else ():
             if script.is_file() and not script.is_symlink():

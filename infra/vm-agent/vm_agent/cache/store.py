@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import Callable, FrozenSet, Iterator, Optional
 
-from vm_agent.cache.entries import ENTRIES_MAX, CacheLocation, InvalidEntry, list_entries
+from vm_agent.cache.entries import ENTRIES_MAX, CacheLocation, UnusableEntry, list_entries
 from vm_agent.cache.files import InstalledEnvironment, NotCacheable, describe_file
-from vm_agent.cache.scripts import ORIGIN_FILE
+from vm_agent.cache.scripts import ORIGIN_FILE, write_origin
 from vm_agent.cache.tar import TarFailed, pack
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
 from vm_agent.storage.client import Author, PreconditionFailed, Storage, StorageRejected, Upload
@@ -66,8 +66,8 @@ class EnvironmentStore:
     location: CacheLocation
     author: Author
     policy: RetryPolicy
-    invalid: FrozenSet[str]
-    """The names of the entries that could not be restored."""
+    damaged: FrozenSet[str]
+    """The names of the entries that have other bytes than were stored."""
 
     def run(self, key: str, environment: InstalledEnvironment) -> str:
         """Does not raise: the cache never fails a job."""
@@ -75,20 +75,20 @@ class EnvironmentStore:
             return self._store(key, environment)
         except (NotCacheable, TarFailed) as error:
             return f'The environment is not stored in the cache: {error}.'
-        except (InvalidEntry, StorageRejected, TransientError, OSError) as error:
+        except (UnusableEntry, StorageRejected, TransientError, OSError) as error:
             return f'The environment could not be stored in the cache: {error}'
 
     def _store(self, key: str, environment: InstalledEnvironment) -> str:
         if environment.size_bytes > self.location.entry_bytes_max:
             limit = self.location.entry_bytes_max
             raise NotCacheable(f'it has {environment.size_bytes} bytes, and an entry may have {limit}')
-        (environment.venv / ORIGIN_FILE).write_text(str(environment.venv / 'bin' / 'python'), 'utf-8')
+        write_origin(environment.venv)
         archive = _Archive(environment, self.policy.cancelled)
         for file in environment.files:
             if describe_file(environment.venv, file.path) != file:
                 raise NotCacheable(f'{file.path} has changed since it was installed')
         present = list_entries(self.storage, self.location, key, self.policy)
-        if len(present) == ENTRIES_MAX or any(entry.name not in self.invalid for entry in present):
+        if len(present) == ENTRIES_MAX or any(entry.name not in self.damaged for entry in present):
             return 'Another VM has stored the environment in the cache meanwhile.'
         name = self.location.entry(key, archive.sha256, environment.is_portable)
         upload = Upload(self.location.bucket, name, '0', self.author)

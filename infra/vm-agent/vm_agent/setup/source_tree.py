@@ -19,6 +19,7 @@ ENTRY_COUNT_MAX = 100_000
 LINK_HOPS_MAX = 40
 UNPACKED_BYTES_MAX = 10_737_418_240
 ZIP_START = b'PK\x03\x04'
+GZIP_START = b'\x1f\x8b'
 COMPILED_SUFFIXES = ('.c', '.cc', '.cpp', '.cu', '.pyx', '.f', '.f90', '.rs')
 # Since this version, setuptools builds wheels without `wheel` (setuptools.pypa.io/en/stable/history.html#v70-1-0).
 SETUPTOOLS_WITHOUT_WHEEL = (70, 1)
@@ -136,7 +137,7 @@ def _extract_links(archive: Path, folder: Path) -> Iterator[str]:
 
 def _links(archive: Path) -> Iterator[Tuple[PurePosixPath, PurePosixPath]]:
     """The links of a tar, and the paths in the archive that they name."""
-    with tarfile.open(archive) as opened:
+    with _open_tar(archive) as opened:
         for member in opened:
             path = _safe_path(member.name)
             if member.islnk():
@@ -162,7 +163,7 @@ def _entries(archive: Path) -> Iterator[Tuple[str, int, Optional[IO[bytes]]]]:
                     with opened_zip.open(info) as source:
                         yield info.filename, info.file_size, source
         return
-    with tarfile.open(archive) as opened_tar:
+    with _open_tar(archive) as opened_tar:
         for member in opened_tar:
             if member.isdir():
                 yield member.name, 0, None
@@ -172,8 +173,20 @@ def _entries(archive: Path) -> Iterator[Tuple[str, int, Optional[IO[bytes]]]]:
 
 def _is_zip(archive: Path) -> bool:
     """Decided by the first bytes, as at intake: zipfile looks at the end, where a tar can have the end of a zip in it."""
+    return _starts_with(archive, ZIP_START)
+
+
+def _open_tar(archive: Path) -> tarfile.TarFile:
+    """
+    Decided by the first bytes, too: of itself, tarfile tries each compression first, and the name of a tar's first entry
+    can be a whole compressed tar (LZMA has no magic number, and ignores what follows).
+    """
+    return tarfile.open(archive, 'r:gz' if _starts_with(archive, GZIP_START) else 'r:')
+
+
+def _starts_with(archive: Path, start: bytes) -> bool:
     with open(archive, 'rb') as file:
-        return file.read(len(ZIP_START)) == ZIP_START
+        return file.read(len(start)) == start
 
 
 def _safe_path(name: str) -> PurePosixPath:

@@ -14,6 +14,8 @@ const OWN: readonly Network[] = [
 /** The link, where clouds have their metadata servers, which give tokens to every process of a machine that asks. */
 const LINK: readonly Network[] = [
   ['169.254.0.0', 16, 'ipv4'],
+  // The host of a VM on Azure.
+  ['168.63.129.16', 32, 'ipv4'],
   ['fe80::', 10, 'ipv6'],
   ['fd00:ec2::254', 128, 'ipv6'],
   ['fd20:ce::254', 128, 'ipv6'],

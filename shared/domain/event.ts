@@ -43,7 +43,12 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly placementRound: number;
       readonly retryAt: TimestampMs;
       /** The jobs for which capacity is held. */
-      readonly behind: { readonly jobIds: readonly string[]; readonly waitsFor: WaitedLimit } | null;
+      readonly behind: {
+        readonly jobIds: readonly string[];
+        readonly waitsFor: WaitedLimit;
+        /** Whether they wait for a quota, of which the wait is limited. */
+        readonly isQuota: boolean;
+      } | null;
     }
   /** The job directory says that the program of the attempt before has succeeded, and has all of its outputs. */
   | { readonly type: 'SUCCESS_FOUND'; readonly attempt: number }

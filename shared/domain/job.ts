@@ -109,8 +109,11 @@ export type WaitedLimit = {
   readonly metric: string;
   /** As in QuotaLimit. */
   readonly family: string | null;
+  readonly limit: number;
   /** Null if the limit is for all regions together. */
   readonly region: string | null;
+  /** Whether the job waits behind others, and has not exceeded the limit itself. */
+  readonly isHeld: boolean;
 };
 
 type JobCommon = {

@@ -166,7 +166,10 @@ const jobCommon = {
   waitingFor: storedCauseSchema.nullable(),
   quotaWaitSince: timestamp.nullable().default(null),
   waitsFor: z
-    .object({ metric: z.string(), family: z.string().nullable(), region: z.string().nullable() })
+    .object({
+      ...{ metric: z.string(), family: z.string().nullable(), limit: z.number(), region: z.string().nullable() },
+      isHeld: z.boolean(),
+    })
     .nullable()
     .default(null),
 };

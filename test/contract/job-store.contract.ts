@@ -138,7 +138,7 @@ function describeLists(store: () => JobStore): void {
   });
 
   it('lists the jobs that wait for a limit, those first that were submitted first, until they have VMs', async () => {
-    const waitsFor = { metric: 'CPUS', family: null, region: 'us-central1' };
+    const waitsFor = { metric: 'CPUS', family: null, limit: 24, region: 'us-central1', isHeld: false };
     for (const [jobId, createdAt] of [
       ['b', 2_000],
       ['c', 1_000],

@@ -6,7 +6,7 @@ import type { Shape } from './simulated-job.ts';
 import { createWorld } from './simulated-world.ts';
 import type { Mechanism } from './world-faults.ts';
 
-const SEEDS = seedCount(2);
+const SEEDS = seedCount(1);
 const VMS_MAX = 4;
 const JOBS = 12;
 const CLUSTER = { others: [{ role: 'worker', count: 2 }] } as const;

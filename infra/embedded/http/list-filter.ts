@@ -9,7 +9,7 @@ const DEPTH_MAX = 16;
 /**
  * Node's regular expressions can take exponential time, Google's (RE2) cannot: only those cheap in both are accepted.
  */
-const QUANTIFIERS_COUNT_MAX = 5;
+const QUANTIFIERS_COUNT_MAX = 2;
 const MATCHED_CHARACTERS_MAX = 128;
 
 const TOKEN = /\s*(?:(\(|\))|(!=|<=|>=|=~|=|<|>|:)|"((?:[^"\\]|\\.)*)"|([^\s()"=!<>:]+))/y;

@@ -97,5 +97,7 @@ const LOCAL_NAMES = [HOST, 'localhost', '[::1]'];
 function isFromWebPage({ headers }: IncomingMessage): boolean {
   const { host = '', origin } = headers;
   const isForeignHost = !LOCAL_NAMES.includes(host.replace(/:\d+$/, ''));
-  return isForeignHost || (origin !== undefined && origin !== `http://${host}`);
+  // An image of another page has no origin.
+  const isEmbedded = headers['sec-fetch-site'] === 'cross-site' && headers['sec-fetch-mode'] !== 'navigate';
+  return isForeignHost || isEmbedded || (origin !== undefined && origin !== `http://${host}`);
 }

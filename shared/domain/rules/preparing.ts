@@ -1,6 +1,6 @@
 import { causeOf, classOf } from '#shared/domain/cause.ts';
 import { provisionOf, type Transition } from '#shared/domain/effect.ts';
-import type { EventOf, VmCreateFailure } from '#shared/domain/event.ts';
+import type { EventOf, QuotaLimit, VmCreateFailure } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
   isCurrentRound,
@@ -12,6 +12,7 @@ import {
   remainingRunningMs,
   replicasOf,
   type TimestampMs,
+  type WaitedLimit,
 } from '#shared/domain/job.ts';
 import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
 import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
@@ -64,10 +65,17 @@ function countCreateFailure(job: Preparing, { at, failure, vmsCreated }: EventOf
   };
   const isQuota = classOf(failure.cause) === 'quota';
   const quotaWaitSince = isQuota ? (job.quotaWaitSince ?? at) : null;
-  const { quota } = failure;
-  const region = quota?.scope === 'PROJECT' ? null : regionOf(job.placement.zone);
-  const waitsFor = quota === undefined ? job.waitsFor : { metric: quota.metric, family: quota.family, region };
+  const waitsFor = failure.quota === undefined ? limitElsewhere(job) : limitIn(job.placement.zone, failure.quota);
   return { ...job, counts, waitingFor: failure.cause, quotaWaitSince, waitsFor };
+}
+
+function limitIn(zone: string, { metric, family, limit, scope }: QuotaLimit): WaitedLimit {
+  return { metric, family, limit, region: scope === 'PROJECT' ? null : regionOf(zone), isHeld: false };
+}
+
+/** Another failure in a zone of the limit shows that it is not exceeded: the job holds up no others there. */
+function limitElsewhere({ waitsFor, placement }: Preparing): WaitedLimit | null {
+  return waitsFor === null || [null, regionOf(placement.zone)].includes(waitsFor.region) ? null : waitsFor;
 }
 
 type Failed = Moment & { readonly from: Preparing };

@@ -1,7 +1,7 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import { provisionOf, type Transition } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
-import { isCurrentRound, type JobIn, type TimestampMs } from '#shared/domain/job.ts';
+import { isCurrentRound, type JobIn, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import { cancelJob, closeJob, failJob } from '#shared/domain/rules/close.ts';
 import {
   hasTooManyUnusedVms,
@@ -51,8 +51,14 @@ export function onNoPlacementLeft(job: Queued, event: EventOf<'NO_PLACEMENT_LEFT
   const { behind, retryAt, at } = event;
   const waiting =
     behind === null
-      ? { waitingFor: job.waitingFor ?? STOCKOUT_OF_OTHER_JOBS }
-      : { waitingFor: waitsBehind(behind.jobIds), waitsFor: behind.waitsFor };
+      ? job.waitsFor?.isHeld
+        ? { waitingFor: STOCKOUT_OF_OTHER_JOBS, waitsFor: null }
+        : { waitingFor: job.waitingFor ?? STOCKOUT_OF_OTHER_JOBS }
+      : {
+          waitingFor: waitsBehind(behind.jobIds),
+          waitsFor: { ...behind.waitsFor, isHeld: true },
+          quotaWaitSince: behind.isQuota ? (job.quotaWaitSince ?? at) : null,
+        };
   return move(job, backOffUntil({ ...job, ...waiting }, retryAt, at));
 }
 
@@ -114,9 +120,8 @@ export function onDeadlinePassed(job: Queued, { at }: EventOf<'DEADLINE_PASSED'>
  * backoff, since each of its tries is billed.
  */
 export function onCapacityFreed(job: Queued, { at }: EventOf<'CAPACITY_FREED'>, timeouts: Timeouts): Transition {
-  return job.isBackingOff && job.waitsFor !== null && job.counts.unusedVms === 0
-    ? tryAgain(job, at, timeouts)
-    : ignore(job);
+  const isBilled = job.counts.unusedVms > 0 && replicasOf(job.spec).length > 1;
+  return job.isBackingOff && job.waitsFor !== null && !isBilled ? tryAgain(job, at, timeouts) : ignore(job);
 }
 
 function tryAgain(job: Queued, at: TimestampMs, timeouts: Timeouts): Transition {

@@ -44,6 +44,8 @@ export async function createVms(
   const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, timeouts }));
   const shortage = await vms.findShortage(requests);
   if (shortage !== undefined) {
+    // Those of a delivery that has crashed.
+    await Promise.all(requests.map((request) => deleteOwn(vms, request)));
     return { failure: shortage, vmsCreated: 0 };
   }
   const answers = await createWithRetry(vms, requests, pause);

@@ -14,6 +14,7 @@ import {
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
+import type { WaitingJob } from '#shared/domain/waiting-order.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
@@ -102,9 +103,10 @@ async function choosePlacement(
   const base = { jobId, at: now, attempt, placementRound };
   if (choice.zone === null) {
     const eventId = `no-place-${attempt}-${placementRound}`;
-    const behind = earlier[0] && { jobIds: earlier.map((other) => other.jobId), waitsFor: earlier[0].waitsFor };
-    const event = { ...base, type: 'NO_PLACEMENT_LEFT', eventId, retryAt: choice.retryAt } as const;
-    await handleJobEvent(ports, { ...event, behind: behind ?? null });
+    // A job that is only held is woken.
+    const retryAt = open.zones.length > 0 ? choice.retryAt : now + ports.timeouts.backoffMsMax;
+    const behind = describeEarlier(earlier);
+    await handleJobEvent(ports, { ...base, type: 'NO_PLACEMENT_LEFT', eventId, retryAt, behind });
     return undefined;
   }
   const placement = {
@@ -120,6 +122,17 @@ async function choosePlacement(
   });
   // Read again: a concurrent delivery may have committed another placement.
   return readCurrent(ports, { jobId, attempt, placementRound });
+}
+
+function describeEarlier(earlier: readonly WaitingJob[]) {
+  const [first] = earlier;
+  return first === undefined
+    ? null
+    : {
+        jobIds: earlier.map(({ jobId }) => jobId),
+        waitsFor: first.waitsFor,
+        isQuota: first.quotaWaitSince !== null,
+      };
 }
 
 type Failure = Extract<Created, { readonly failure: VmCreateFailure }>;
@@ -156,6 +169,7 @@ async function reportPending(
   const started = startedVms === 0 ? '' : `-${startedVms}`;
   const eventId = `pending-${attempt}-${placementRound}${started}`;
   await handleJobEvent(ports, { type: 'VMS_PENDING', eventId, jobId, at, attempt, placementRound, until, startedVms });
+  await wakeWaitingJobs(ports, `after-${jobId}-${attempt}`, at);
 }
 
 /**

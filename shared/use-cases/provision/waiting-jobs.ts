@@ -1,11 +1,12 @@
 import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
-import type { Job, TimestampMs, WaitedLimit } from '#shared/domain/job.ts';
+import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 import { isBefore, type WaitingJob, zonesOf } from '#shared/domain/waiting-order.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 
-/** How many of the waiting jobs are read; the jobs after them are compared with these. */
-export const WAITING_JOBS_MAX = 20;
+/** How many of the waiting jobs are read. Jobs after them are compared with these only. */
+export const WAITING_JOBS_MAX = 100;
 
 /**
  * The jobs before this one that wait for a limit which it needs, too, in order. What becomes free is held for them: a
@@ -13,7 +14,7 @@ export const WAITING_JOBS_MAX = 20;
  */
 export async function listEarlier(jobs: JobStore, job: Job): Promise<readonly WaitingJob[]> {
   const waiting = await jobs.listWaiting(WAITING_JOBS_MAX);
-  return waiting.filter((other) => isBefore(other, job) && needs(job, other.waitsFor));
+  return waiting.filter((other) => isBefore(other, job) && needs(job, other));
 }
 
 /** The job's zones in which none of these jobs waits. */
@@ -28,13 +29,26 @@ export function zonesAfter(earlier: readonly WaitingJob[], job: Job): readonly s
  */
 export async function wakeWaitingJobs(ports: EventPorts, reason: string, now: TimestampMs): Promise<void> {
   const waiting = await ports.jobs.listWaiting(WAITING_JOBS_MAX);
-  const first = waiting.filter((job, index) => !waiting.slice(0, index).some(({ waitsFor }) => needs(job, waitsFor)));
+  const first = waiting.filter((job, index) => !waiting.slice(0, index).some((earlier) => needs(job, earlier)));
   for (const { jobId } of first) {
     await handleJobEvent(ports, { type: 'CAPACITY_FREED', eventId: `freed-${reason}`, jobId, at: now });
   }
 }
 
-function needs(job: Job, limit: WaitedLimit): boolean {
-  const isCounted = !limit.metric.startsWith('PREEMPTIBLE_') || job.spec.provisioningModel !== 'STANDARD';
-  return isCounted && zonesOf(limit, job).length > 0 && quotaDemandOf(job.spec.replicaGroups, limit) !== null;
+/** A job that needs more than the limit is not held: it is to fail at once. */
+function needs(job: Job, { waitsFor, spec }: WaitingJob): boolean {
+  const demand = quotaDemandOf(job.spec.replicaGroups, waitsFor);
+  const isIn = zonesOf(waitsFor, job).length > 0 && isCounted(job, waitsFor.metric, spec.provisioningModel);
+  return isIn && demand !== null && demand <= waitsFor.limit;
+}
+
+/**
+ * Spot VMs use the standard quotas only in a project without preemptible ones (Compute Engine docs, "Create and use
+ * Spot VMs"), as a Spot job shows that waits for one.
+ */
+function isCounted({ spec, waitsFor }: Job, metric: string, waiting: ProvisioningModel): boolean {
+  if (spec.provisioningModel === 'STANDARD') {
+    return !metric.startsWith('PREEMPTIBLE_');
+  }
+  return waiting !== 'STANDARD' || metric === 'INSTANCES' || waitsFor?.metric === metric;
 }

@@ -31,8 +31,8 @@ export async function teardown(ports: TeardownPorts, jobId: string, now: Timesta
   const isGone = deletions.every((outcome) => outcome === 'GONE');
   if (isClosing && isGone && (await hasNoVms(ports, job))) {
     await handleJobEvent(ports, { type: 'VMS_GONE', eventId: `vms-gone-${job.attempt}`, jobId, at: now });
-  }
-  if (isGone) {
+    await wakeWaitingJobs(ports, `${jobId}-closed`, now);
+  } else if (isGone && !isClosing) {
     await wakeWaitingJobs(ports, `${jobId}-${job.attempt}`, now);
   }
 }

@@ -45,7 +45,13 @@ const events: fc.Arbitrary<JobEvent> = fc
     attempt: ordinals,
     placementRound: ordinals,
     retryAt: times,
-    behind: fc.option(fc.constant({ jobIds: ['earlier'], waitsFor: { metric: 'CPUS', family: null, region: null } })),
+    behind: fc.option(
+      fc.constant({
+        jobIds: ['earlier'],
+        waitsFor: { metric: 'CPUS', family: null, limit: 24, region: null, isHeld: false },
+        isQuota: true,
+      }),
+    ),
     until: times,
     startedVms: fc.constantFrom(0, 0, 1),
     zone: fc.constantFrom(...ZONES),

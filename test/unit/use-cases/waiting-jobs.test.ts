@@ -3,8 +3,11 @@ import { causeOf } from '#shared/domain/cause.ts';
 import type { VmCreateFailure } from '#shared/domain/event.ts';
 import { isPlaced } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import type { VmRemoval } from '#shared/ports/vm-provider.ts';
+import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { wakeWaitingJobs } from '#shared/use-cases/provision/waiting-jobs.ts';
 import { wakeDueJobs } from '#shared/use-cases/reconcile/reconcile.ts';
+import { teardown } from '#shared/use-cases/teardown/teardown.ts';
 import { type Shape, simulatedJob, ZONES } from '../../simulation/simulated-job.ts';
 import { openProvision, type ProvisionUnderTest } from '../../support/use-cases/provision-under-test.ts';
 
@@ -37,7 +40,7 @@ async function submit(jobs: Readonly<Record<string, Shape>>): Promise<void> {
 
 async function settle(jobId: string, now: number): Promise<void> {
   for (let round = 0; round <= ZONES.length; round += 1) {
-    await stage.deliver(jobId, now, { placementRound: (await stage.readJob(jobId)).placementRound });
+    await stage.deliver(jobId, now, await stage.readJob(jobId));
   }
 }
 
@@ -85,4 +88,91 @@ it('a job whose wake-up was lost tries again at its deadline', async () => {
   await settle('first', 700_000);
   expect(await startedOf('first')).toEqual(['first']);
   expect(await waiting()).toEqual([]);
+});
+
+it('a job that is stocked out holds up no others for a quota that it has exceeded before, nor do those behind it', async () => {
+  await submit({ first: {}, second: {} });
+  free = 99;
+  const stockout = { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] };
+  stage.cloud.answer = () => ({ outcome: 'FAILED', failure: stockout });
+  await wakeWaitingJobs(stage.ports, 'ended-1', 20_000);
+  await settle('first', 20_000);
+  await wakeWaitingJobs(stage.ports, 'ended-2', 20_000);
+  await settle('second', 20_000);
+  expect(await waiting()).toEqual([]);
+  stage.cloud.answer = () => ({ outcome: 'CREATED', instanceId: '1' });
+  await stage.ports.jobs.create({ ...simulatedJob('later', 5_000), zones: [ZONES[0] ?? ''] }, []);
+  await settle('later', 21_000 + TIMEOUTS.coolDownMs);
+  expect(await startedOf('later')).toEqual(['later']);
+});
+
+it('each end of VMs of a job wakes the first one: of an interrupted attempt, and of the job', async () => {
+  await submit({ first: {} });
+  const vms: VmRemoval = { delete: async () => 'GONE', list: async () => [] };
+  const other = { ...simulatedJob('other', 500), attempt: 2 };
+  await stage.ports.jobs.create(other, []);
+  for (const at of [20_000, 30_000]) {
+    expect(await stage.readJob('first')).toMatchObject({ isBackingOff: true });
+    await teardown({ ...stage.ports, vms }, 'other', at);
+    expect(await stage.readJob('first')).toMatchObject({ isBackingOff: false });
+    await settle('first', at);
+    const cancel = { type: 'CANCEL_REQUESTED', eventId: 'cancel', jobId: 'other', at } as const;
+    await handleJobEvent(stage.ports, cancel);
+  }
+});
+
+it('a single VM that was lost before its program ran does not keep a job from being woken', async () => {
+  free = 4;
+  await submit({ first: {} });
+  const lost = causeOf('VM_TERMINATED', 'It is gone.');
+  const event = { eventId: 'lost', jobId: 'first', at: 11_000, attempt: 1, cause: lost } as const;
+  await handleJobEvent(stage.ports, { ...event, type: 'ATTEMPT_INTERRUPTED' });
+  free = 0;
+  await settle('first', 12_000);
+  expect(await stage.readJob('first')).toMatchObject({ isBackingOff: true, counts: { unusedVms: 1 } });
+  await wakeWaitingJobs(stage.ports, 'ended-1', 20_000);
+  expect(await stage.readJob('first')).toMatchObject({ isBackingOff: false });
+});
+
+it('a job that needs more than the limit fails at once, also behind others', async () => {
+  await submit({ first: {}, large: { others: [{ role: 'worker', count: 2 }] } });
+  expect(await stage.readJob('large')).toMatchObject({
+    status: 'CLOSING',
+    verdict: { cause: { code: 'QUOTA_EXCEEDED' } },
+  });
+});
+
+it('a Spot job does not wait behind others for a quota that Spot VMs may not use', async () => {
+  await submit({ first: {} });
+  free = 99;
+  await stage.ports.jobs.create(simulatedJob('spot', 5_000, { provisioningModel: 'SPOT' }), []);
+  await settle('spot', 20_000);
+  expect(await startedOf('spot')).toEqual(['spot']);
+});
+
+it('the time for which a job may wait for a quota counts behind others, too, who are asked again seldom', async () => {
+  await submit({ first: {}, second: {} });
+  const [first, second] = await Promise.all(['first', 'second'].map((jobId) => stage.readJob(jobId)));
+  expect(second?.quotaWaitSince).toBe(first?.quotaWaitSince);
+  expect(second?.wakeAt).toBe(10_000 + TIMEOUTS.backoffMsMax);
+});
+
+it('VMs that a crashed delivery has created are deleted when the others do not fit', async () => {
+  free = 99;
+  await submit({ pair: PAIR });
+  await stage.ports.jobs.create(simulatedJob('again', 5_000, PAIR), []);
+  free = 0;
+  stage.cloud.find = (vmName) => {
+    const own = {
+      vmName,
+      zone: ZONES[0] ?? '',
+      instanceId: '1',
+      jobId: 'again',
+      attempt: 1,
+      status: 'RUNNING',
+    } as const;
+    return vmName.includes('master') ? own : undefined;
+  };
+  await stage.deliver('again', 20_000);
+  expect(stage.cloud.deleted).toEqual([expect.stringContaining('master')]);
 });

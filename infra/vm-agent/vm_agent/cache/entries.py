@@ -73,7 +73,7 @@ def list_entries(storage: Storage, location: CacheLocation, key: str, policy: Re
 
 def _period_of(key: str, at: float, location: CacheLocation) -> int:
     """
-    The periods of a key begin at fixed times: which entry is the first of one depends on no earlier object, so that none
-    becomes the first when another is deleted. Those of different keys begin at different times.
+    The periods of a key begin at fixed times: which entry is the first of one depends on no earlier object, so that
+    none becomes the first when another is deleted. Those of different keys begin at different times.
     """
     return int(at / location.age_seconds_max + int(key[:8], 16) / 2**32)

@@ -48,8 +48,9 @@ def unpack(folder: Path, archive: Iterable[bytes]) -> None:
 def _tar(arguments: Sequence[str], stdin: Union[int, IO[bytes]]) -> 'Iterator[subprocess.Popen[bytes]]':
     with tempfile.TemporaryFile() as errors:
         command = ['tar', '-f', '-', *arguments]
-        environment = {name: value for name, value in os.environ.items() if name != 'TAR_OPTIONS'}
-        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, env={**environment, **VARIABLES})
+        inherited = {name: value for name, value in os.environ.items() if name != 'TAR_OPTIONS'}
+        environment = {**inherited, **VARIABLES}
+        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, env=environment)
         try:
             yield process
         except BaseException:

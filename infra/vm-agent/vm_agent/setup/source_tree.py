@@ -178,8 +178,8 @@ def _is_zip(archive: Path) -> bool:
 
 def _open_tar(archive: Path) -> tarfile.TarFile:
     """
-    Decided by the first bytes, too: of itself, tarfile tries each compression first, and the name of a tar's first entry
-    can be a whole compressed tar (LZMA has no magic number, and ignores what follows).
+    Decided by the first bytes, too: of itself, tarfile tries each compression first, and the name of a tar's first
+    entry can be a whole compressed tar (LZMA has no magic number, and ignores what follows).
     """
     return tarfile.open(archive, 'r:gz' if _starts_with(archive, GZIP_START) else 'r:')
 

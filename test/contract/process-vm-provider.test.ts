@@ -172,6 +172,17 @@ os._exit(0)"
     );
   });
 
+  it('of a cluster are known not to fit together before any is created, and those that exist are not counted', async () => {
+    await cloud.destroy();
+    cloud = await openVmCloudUnderTest({ vmsMax: 9, zones: [{ name: 'local1-a', vmsMax: 2 }] });
+    const requests = ['one', 'two', 'three'].map((name) => ({ ...vmRequest(PLACE, name), zone: 'local1-a' }));
+    const shortage = await cloud.vms().findShortage(requests);
+    expect(shortage?.cause).toMatchObject({ code: 'STOCKOUT', message: expect.stringContaining('at most 2 VMs') });
+    const pair = requests.slice(0, 2);
+    await Promise.all(pair.map((request) => cloud.vms().create(request)));
+    expect(await cloud.vms().findShortage(pair)).toBeUndefined();
+  });
+
   it('end immediately on a host error', async () => {
     const vm = await cloud.boot(
       'unlucky',

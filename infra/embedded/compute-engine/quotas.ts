@@ -32,16 +32,20 @@ export function withQuotas(vms: EmbeddedVmProvider, quotas: readonly Quota[]): E
   const creating = new Set<VmRequest>();
 
   function findShortage(requests: readonly VmRequest[]): VmCreateFailure | undefined {
-    const existing = vms.listRecords().filter(({ status }) => status !== 'TERMINATED');
-    const others = [...existing.map((record) => record.request), ...creating];
-    const used = others.filter((other) => !requests.some((request) => isSameVm(other, request)));
-    const exceeded = quotas.find((quota) => isExceeded(quota, requests, used));
+    const usedOf = ({ cause }: Quota) => {
+      // A request that waits uses a quota of Compute Engine, but no process of this machine.
+      const unused = cause === undefined ? ['TERMINATED'] : ['TERMINATED', 'PENDING'];
+      const existing = vms.listRecords().filter(({ status }) => !unused.includes(status));
+      const others = [...existing.map((record) => record.request), ...creating];
+      return others.filter((other) => !requests.some((request) => isSameVm(other, request)));
+    };
+    const exceeded = quotas.find((quota) => isExceeded(quota, requests, usedOf(quota)));
     return exceeded && failureOf(exceeded);
   }
 
   return {
     ...vms,
-    findShortage: async (requests) => findShortage(requests),
+    findShortage: async (requests) => findShortage(requests) ?? vms.findShortage(requests),
     async create(request): Promise<CreateOutcome> {
       const exists = vms.listRecords().some((record) => isSameVm(record.request, request));
       const failure = exists ? undefined : findShortage([request]);

@@ -62,8 +62,11 @@ export function onNoPlacementLeft(job: Queued, event: EventOf<'NO_PLACEMENT_LEFT
   return move(job, backOffUntil({ ...job, ...waiting }, retryAt, at));
 }
 
+/** Not all of the earlier jobs are read. */
+const COUNTED_MAX = 50;
+
 function waitsBehind([first = '', ...others]: readonly string[]): Cause {
-  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  const more = others.length === 0 ? '' : ` and ${others.length < COUNTED_MAX ? others.length : 'many'} more`;
   return causeOf('WAITS_FOR_MACHINE', `What becomes free is held for job ${first}${more}, submitted before this one.`);
 }
 

@@ -156,7 +156,11 @@ async function reportFailure(
   // Named after the placement, not the round: a placement can outlast its round (DELIVERY_EXHAUSTED), and fails once.
   const eventId = `refused-${attempt}-${placement.zone}-${placedAt}`;
   const base = { eventId, jobId, at: now, attempt };
-  await handleJobEvent(ports, { ...base, type: 'PLACEMENT_FAILED', failure, quotaDemand, vmsCreated });
+  const event = { ...base, type: 'PLACEMENT_FAILED', failure, quotaDemand, vmsCreated } as const;
+  const after = await handleJobEvent(ports, event);
+  if (job.waitsFor !== null && job.waitsFor.metric !== after?.waitsFor?.metric) {
+    await wakeWaitingJobs(ports, `left-${jobId}-${attempt}-${placedAt}`, now);
+  }
 }
 
 /** Not all VMs are running yet: the job is re-checked periodically and on the first heartbeat of one of them. */

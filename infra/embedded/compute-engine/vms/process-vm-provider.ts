@@ -30,6 +30,7 @@ import { destroy, destroyWhenDue, endForFullDisk, observe } from '#infra/embedde
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { causeOf } from '#shared/domain/cause.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CreateOutcome, Vm, VmProvider, VmRequest, VmStatus } from '#shared/ports/vm-provider.ts';
 
@@ -79,8 +80,7 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
 
   return {
     create: (request) => create(fleet, request),
-    // Limits that count VMs of several requests are those of `withQuotas`.
-    findShortage: async () => undefined,
+    findShortage: async (requests) => findShortage(fleet, requests),
     find: async (vm) => {
       const machine = findNamed(fleet, vm);
       return machine && vmOf(observe(machine));
@@ -158,6 +158,23 @@ async function create(fleet: Fleet, request: VmRequest): Promise<CreateOutcome> 
   const machine = insert(fleet, request, { status: 'STARTING', lifetimeSeconds: request.maxRunSeconds });
   await start(machine);
   return { outcome: 'CREATED', instanceId: machine.record.instanceId };
+}
+
+/** A cluster for which a zone has too little capacity is not created in part; a request that may wait is made. */
+async function findShortage(fleet: Fleet, requests: readonly VmRequest[]): Promise<VmCreateFailure | undefined> {
+  const missing = requests.filter((request) => findNamed(fleet, request) === undefined);
+  const { identity } = fleet;
+  for (const [index, request] of missing.entries()) {
+    const python = await fleet.findPython(request.machineImage);
+    const occupancy = occupancyOf(fleet);
+    const occupiedZones = [...occupancy.occupiedZones, ...missing.slice(0, index).map(({ zone }) => zone)];
+    const admission = { ...occupancy, occupiedZones, projectId: identity.projectId, python };
+    const failure = request.capacityWaitSeconds === null ? findCreateFailure(request, admission) : undefined;
+    if (failure !== undefined) {
+      return failure;
+    }
+  }
+  return undefined;
 }
 
 /** Inserts the record before the process is started: a crash in between is recovered by the next start. */

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import threading
 import time
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ RETRY_TRIES_MAX = 4
 RETRY_SECONDS_MAX = 30.0
 # A job's VM is billed until it has ended.
 GRACE_SECONDS_MAX = 30.0
+DISK_SHARE_MAX = 0.5
 
 Store = Callable[[RetryPolicy], str]
 """Stores one environment, and returns what has become of it, as a sentence."""
@@ -76,12 +78,15 @@ class EnvironmentStore:
         except (NotCacheable, TarFailed) as error:
             return f'The environment is not stored in the cache: {error}.'
         except (UnusableEntry, StorageRejected, TransientError, OSError) as error:
-            return f'The environment could not be stored in the cache: {error}'
+            return f'The environment could not be stored in the cache: {str(error).rstrip(".")}.'
 
     def _store(self, key: str, environment: InstalledEnvironment) -> str:
         if environment.size_bytes > self.location.entry_bytes_max:
             limit = self.location.entry_bytes_max
             raise NotCacheable(f'it has {environment.size_bytes} bytes, and an entry may have {limit}')
+        # In the embedded cloud, the bucket is on the disk that the program writes to.
+        if environment.size_bytes > shutil.disk_usage(environment.venv).free * DISK_SHARE_MAX:
+            raise NotCacheable(f'it has {environment.size_bytes} bytes, and little space is left on the disk')
         write_origin(environment.venv)
         archive = _Archive(environment, self.policy.cancelled)
         for file in environment.files:

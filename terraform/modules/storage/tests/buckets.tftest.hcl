@@ -17,9 +17,9 @@ run "keeps_buckets_private_and_versioned" {
   }
   assert {
     condition = contains(
-      [for rule in google_storage_bucket.this["cache"].lifecycle_rule : one(rule.condition).age], 15
+      [for rule in google_storage_bucket.this["cache"].lifecycle_rule : one(rule.condition).age], 8
     )
-    error_message = "Cached packages must be deleted after 15 days."
+    error_message = "Cached packages must be deleted after 8 days."
   }
   assert {
     condition     = length(google_storage_bucket.this["uploads"].lifecycle_rule) == 2

@@ -14,7 +14,11 @@ LINE_CHARS_MAX = 400
 CLOCK_ERROR_SECONDS = 2.0
 _RECORD = re.compile(r'\d+,\d+,(\d+),[^;]*;(.*)')
 _GPU = re.compile(r'NVRM: Xid|NVRM: GPU .{0,40}fallen off the bus')
-_PROGRAM = re.compile(r'Out of memory: Killed|oom-kill:|segfault at|trap invalid opcode|general protection')
+# Of programs only (NVIDIA, "XID Errors", 13, 31, 43 and 45): on one machine, also those of other VMs.
+_PROGRAM = re.compile(
+    r'NVRM: Xid \([^)]{0,40}\): (?:13|31|43|45),|Out of memory: Killed|oom-kill:|segfault at|trap invalid opcode|'
+    'general protection'
+)
 
 
 def read_kernel_messages(since: float, pid: int, path: str = KERNEL_LOG) -> Tuple[str, ...]:
@@ -29,7 +33,7 @@ def read_kernel_messages(since: float, pid: int, path: str = KERNEL_LOG) -> Tupl
         if match is None or int(match.group(1)) / 1e6 < since - CLOCK_ERROR_SECONDS:
             continue
         message = match.group(2)
-        if _GPU.search(message) or (_PROGRAM.search(message) and own.search(message)):
+        if own.search(message) if _PROGRAM.search(message) else _GPU.search(message):
             found.append(f'kernel: {message[:LINE_CHARS_MAX]}')
     return tuple(found[-LINES_MAX:])
 

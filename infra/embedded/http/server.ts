@@ -9,6 +9,9 @@ export const HOST = '127.0.0.1';
 /** Connections that wait to be accepted. Beyond it they are reset; the default is 511, the kernel's limit often 4,096. */
 const BACKLOG = 4_096;
 
+/** A client may use an idle connection at the moment in which the server closes it; Node.js closes after 5 s. */
+const KEEP_ALIVE_MS = 120_000;
+
 /** Below the ephemeral port range of every system (Linux: 32768 and up), which systems assign to other programs. */
 const CHOSEN_PORT_MIN = 20_000;
 const CHOSEN_PORT_MAX = 32_000;
@@ -19,6 +22,7 @@ const PORT_ATTEMPTS_MAX = 100;
  */
 export async function listen(server: Server, port: number): Promise<number> {
   rejectWebPages(server);
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.listen(port, HOST, BACKLOG);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;

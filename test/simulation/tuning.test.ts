@@ -18,7 +18,7 @@ const ABLATION_SEEDS_MAX = 500;
 
 /** Worlds without faults, whose calls take seconds. No sweep overtakes what is due before it. */
 const CALM = { hasFaults: false, stepMsMax: 5_000, reorderMsMax: 60_000 };
-const CALM_SEEDS = seedCount(10);
+const CALM_SEEDS = 10;
 
 /** One sweep, by which the clock of a world with few events advances at most, and a slow message. */
 const REPORT_MS_MAX = 420_000;

@@ -4,7 +4,7 @@ import { describeError, UsageFailure } from '#cli/core/failure.ts';
 import { describeValidation, toJson } from '#cli/render/describe-validation.ts';
 import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes, readJobFileStream } from '#cli/submit/job-file.ts';
-import { type JobFileValidation, validateJobFile } from '#shared/job-file/validate-job-file.ts';
+import { type JobFileValidation, NOTHING_TO_RUN, validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
 /** Adds findings about the package to the validation of a job file. */
@@ -115,6 +115,7 @@ function reasonOf(error: unknown): string {
 
 function unreadable(file: string, reason: string): JobFileValidation {
   return {
+    ...NOTHING_TO_RUN,
     verdict: 'invalid',
     dialect: null,
     errors: [
@@ -125,12 +126,5 @@ function unreadable(file: string, reason: string): JobFileValidation {
       },
     ],
     warnings: [],
-    cluster: null,
-    trials: null,
-    parameters: [],
-    price: null,
-    plan: null,
-    images: [],
-    isRunnable: false,
   };
 }

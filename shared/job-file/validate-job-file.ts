@@ -77,7 +77,8 @@ export function validateJobFile(
   return describe(reading.draft, checkJob(reading.draft, options.context));
 }
 
-const NOTHING_TO_RUN = {
+/** The validation of a file that is not a job file has these. */
+export const NOTHING_TO_RUN = {
   cluster: null,
   trials: null,
   parameters: [],

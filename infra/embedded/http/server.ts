@@ -67,10 +67,11 @@ export async function closeServer(server: Server): Promise<void> {
  */
 function rejectWebPages(server: Server): void {
   interceptRequests(server, (request, response) => {
-    if (isFromWebPage(request)) {
+    const isRejected = isFromWebPage(request);
+    if (isRejected) {
       reject(response, 403, 'The embedded cloud rejects requests from web pages.');
     }
-    return isFromWebPage(request);
+    return isRejected;
   });
 }
 

@@ -25,11 +25,6 @@ export function preferZones(zones: readonly string[], recommended: readonly stri
   ];
 }
 
-/** The job's zones in which the quota applies: all, or those of the placement's region. */
-export function zonesOfQuota({ scope }: QuotaLimit, { zones, placement }: JobIn<'PREPARING'>): readonly string[] {
-  return scope === 'PROJECT' ? zones : zones.filter((zone) => regionOf(zone) === regionOf(placement.zone));
-}
-
 /**
  * The cause if the job could not run even if nothing else used the quota; null if it could, or if that is not known.
  */

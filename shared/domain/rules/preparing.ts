@@ -18,15 +18,10 @@ import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
 import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
 import { isWaitOver, maxWaitTimeExceeded, nextWakeAt } from '#shared/domain/rules/limits.ts';
 import { interruptAttempt } from '#shared/domain/rules/new-attempt.ts';
-import {
-  backOffUntil,
-  countDeliveryFailure,
-  preferZones,
-  tooSmallQuotaCause,
-  zonesOfQuota,
-} from '#shared/domain/rules/placement.ts';
+import { backOffUntil, countDeliveryFailure, preferZones, tooSmallQuotaCause } from '#shared/domain/rules/placement.ts';
 import { commonFields, ignore, type Moment, move } from '#shared/domain/rules/rule.ts';
 import { SETUP_MS_MAX, type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
+import { zonesOf } from '#shared/domain/waiting-order.ts';
 
 type Preparing = JobIn<'PREPARING'>;
 
@@ -90,7 +85,7 @@ function waitForQuota(
   { from, at, timeouts }: Failed,
 ): Transition {
   const { cause, quota } = failure;
-  const ruledOut = quota === undefined ? [] : zonesOfQuota(quota, job);
+  const ruledOut = quota === undefined ? [] : zonesOf(limitIn(job.placement.zone, quota), job);
   const tooSmall = quota === undefined ? null : tooSmallQuotaCause(job, { cause, quota, demand: quotaDemand });
   return tooSmall !== null && ruledOut.length === job.zones.length
     ? failJob(job, tooSmall, { at, timeouts })

@@ -19,7 +19,7 @@ export const VARIABLE_NAME_PATTERN = /^[A-Za-z_]\w*$/;
 /** Job files, and what prints them, can be read by more people than secrets. */
 function warnOfTokens(values: readonly Located<string>[], findings: Findings): void {
   for (const found of values) {
-    // As a line of an .env file: some keys are known by what they are assigned to.
+    // It is read as a line of an .env file, since some keys are known by what they are assigned to.
     const kind = findCredential('.env', found.value);
     if (kind !== null) {
       const message = `${found.path} contains ${CREDENTIAL_KINDS[kind]}: everyone who can read the job file or the job can use it.`;

@@ -1,6 +1,6 @@
 """
 Which archives in the bucket are cached environments of one key. There is one for each key, named after its SHA-256; any
-program of the account can create further ones, so the first is used, and the next only where the first has failed.
+program of the account can create further ones, so the first is used, and the next only if the first is damaged.
 """
 
 import time
@@ -14,7 +14,7 @@ from vm_agent.storage.client import ObjectInfo, Storage
 
 ARCHIVE_SUFFIX = '.tar'
 ANY_CPU = 'any'
-# The entry that is used, and the one that takes its place where it cannot be restored.
+# The entry that is used, and the one that takes its place if it is damaged.
 ENTRIES_MAX = 2
 # More were not stored by agents. Without all of them, it is unknown which is the first.
 OBJECTS_MAX = 100

@@ -70,6 +70,6 @@ def _close(process: 'subprocess.Popen[bytes]') -> None:
             if stream is not None:
                 stream.close()
         except BrokenPipeError:
-            # What was buffered for a process that has ended.
+            # Bytes were buffered for a process that has ended.
             continue
     process.wait()

@@ -14,7 +14,7 @@ LINE_CHARS_MAX = 400
 CLOCK_ERROR_SECONDS = 2.0
 _RECORD = re.compile(r'\d+,\d+,(\d+),[^;]*;(.*)')
 _GPU = re.compile(r'NVRM: Xid|NVRM: GPU .{0,40}fallen off the bus')
-# Of programs only (NVIDIA, "XID Errors", 13, 31, 43 and 45): on one machine, also those of other VMs.
+# These Xids follow from a program (NVIDIA, "XID Errors"); on one machine, it may be that of another VM.
 _PROGRAM = re.compile(
     r'NVRM: Xid \([^)]{0,40}\): (?:13|31|43|45),|Out of memory: Killed|oom-kill:|segfault at|trap invalid opcode|'
     'general protection'

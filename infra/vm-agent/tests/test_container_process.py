@@ -16,9 +16,11 @@ from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 
 # Has one container, from `create` to `rm`. HANGS names a command that does not end, FAILS one that
 # fails. With SLOW, the engine creates the container after a second, whatever becomes of the command.
+# `hanging` is written before `commands`: once a command is listed there, a stop may end it.
 SCRIPT = """#!/bin/sh
 pwd >> "$STATE/folders"
 cd "$STATE"
+[ "$1" != "$HANGS" ] || echo $$ > hanging
 echo "$1" >> commands
 [ "$1" != "$FAILS" ] || { echo "cannot $1" >&2; exit 1; }
 case "$1" in
@@ -32,7 +34,7 @@ case "$1" in
   rm) /bin/rm -f container ;;
   container) echo '[{"State": {"StartedAt": "0001-01-01T00:00:00Z"}}]' ;;
 esac
-[ "$1" != "$HANGS" ] || { echo $$ > hanging; exec /bin/sleep 600; }
+[ "$1" != "$HANGS" ] || exec /bin/sleep 600
 """
 
 

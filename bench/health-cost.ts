@@ -5,19 +5,24 @@ import * as z from 'zod';
 import type { BenchRow } from './bench-row.ts';
 
 const SCRIPT = fileURLToPath(new URL('health_cost.py', import.meta.url));
-const CORE_FRACTION_GOAL = 0.005;
+/** Lines are searched for metrics, for which the agent takes at most 5 % of a core however many there are. */
+const CORE_FRACTION_GOALS = { lines: 0.1, metrics: 0.005 };
 
 const outputSchema = z.object({ lines: z.number(), metrics: z.number() });
 
 /** The CPU time of the detectors of training health, as a fraction of one core, at 1,000 lines and metrics a second. */
 export async function benchHealthCost(): Promise<BenchRow[]> {
   const { stdout } = await promisify(execFile)('python3', [SCRIPT]);
-  return Object.entries(outputSchema.parse(JSON.parse(stdout))).map(([what, fraction]) => ({
-    name: `health: 1,000 ${what} a second`,
-    measured: `${(100 * fraction).toFixed(2)} % of a core`,
-    floor: `${100 * CORE_FRACTION_GOAL} % of a core`,
-    ratio: fraction / CORE_FRACTION_GOAL,
-    goal: '≤ 1',
-    isMet: fraction <= CORE_FRACTION_GOAL,
-  }));
+  const output = outputSchema.parse(JSON.parse(stdout));
+  return (['lines', 'metrics'] as const).map((what) => {
+    const [fraction, goal] = [output[what], CORE_FRACTION_GOALS[what]];
+    return {
+      name: `health: 1,000 ${what} a second`,
+      measured: `${(100 * fraction).toFixed(2)} % of a core`,
+      floor: `${100 * goal} % of a core`,
+      ratio: fraction / goal,
+      goal: '≤ 1',
+      isMet: fraction <= goal,
+    };
+  });
 }

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'infra' / 'vm-agent
 
 from vm_agent.health.monitor import HealthMonitor  # noqa: E402
 from vm_agent.health.policy import Policy  # noqa: E402
+from vm_agent.metrics.log_lines import LogLines  # noqa: E402
 
 RATE = 1_000
 # The agent reads a pipe at most this often; what was printed meanwhile is one block.
@@ -27,13 +28,16 @@ def measure(run: Callable[[], None]) -> float:
 def main() -> None:
     monitor = HealthMonitor(Policy({}))
     monitor.start()
+    log = LogLines(takes_all=False)
     lines = [f'step {step} - loss: {1 / (step + 1):.4f} - accuracy: 0.5 - inference 12 ms\n'.encode() for step in range(RATE)]
     size = RATE // BLOCKS_PER_SECOND
     blocks = [b''.join(lines[start : start + size]) for start in range(0, RATE, size)]
 
     def print_lines() -> None:
         for block in blocks:
-            monitor.add_output('stdout', block)
+            monitor.add_output('stdout')
+            log.add(block)
+        log.read(False)
 
     def report_metrics() -> None:
         for step in range(RATE):

@@ -40,7 +40,7 @@ export function describeNoSeries(jobId: string, kind: SeriesKind): string {
   }
   return [
     `Job ${jobId} has no metrics of its program. They arrive with the next sync after a report; docs/metrics.md lists what`,
-    'is read. If the program only prints them, set `metricsFromOutput: true` in its job file.',
+    'is read. If the program prints them in a form of its own, set `metricsFromOutput: true` in its job file.',
   ].join(' ');
 }
 

@@ -2,14 +2,13 @@ import { HEALTH_ENDS } from '#shared/domain/health-cause.ts';
 import { MASTER, type Warning } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 
-/** Metrics named in warnings, of all replicas together; the workers of a cluster often report the same ones. */
-const METRIC_WARNINGS_MAX = 10;
+/** Of all replicas together; the workers of a cluster often report the same. */
+const HEALTH_WARNINGS_MAX = 10;
 
 /** Returns what the replicas of a job reported that its end alone does not show. */
 export function findRunWarnings(replicas: readonly Replica[], jobDir: string): readonly Warning[] {
   return [
-    ...replicas.flatMap(warnOfMetrics).slice(0, METRIC_WARNINGS_MAX),
-    ...replicas.flatMap(warnOfHealth).slice(0, METRIC_WARNINGS_MAX),
+    ...replicas.flatMap(warnOfHealth).slice(0, HEALTH_WARNINGS_MAX),
     ...replicas.flatMap(warnOfOutputs),
     ...replicas.filter(hasSavedNothing).map(() => ({
       code: 'NOTHING_SAVED',
@@ -32,29 +31,11 @@ function warnOfOutputs({ replica, health }: Replica): readonly Warning[] {
   return replica === MASTER ? found.map(({ code, message, remedy }) => ({ code, message, remedy })) : [];
 }
 
-function warnOfMetrics({ replica, progress }: Replica): readonly Warning[] {
-  return Object.entries(progress.nonFinite ?? {}).map(([name, { value, step }]) => {
-    const since = step === null ? '' : ` at step ${step}`;
-    const last = progress.metrics[name];
-    const rest = last === undefined ? '' : `, and is ${last} now`;
-    return {
-      code: 'METRIC_NOT_FINITE',
-      message: `Metric ${name} of ${replica} became ${value}${since}${rest}.`,
-      remedy:
-        'Check the learning rate, the input data and mixed precision. Checkpoints that were saved after that step may be unusable.',
-    };
-  });
-}
-
-/**
- * What says that the result of a training may be unusable: a loss that was not finite, also in the log only, and one
- * that has diverged by the end. A metric that was reported has a warning of its own.
- */
-function warnOfHealth({ replica, health, progress, exit }: Replica): readonly Warning[] {
-  const hasMetric = Object.keys(progress.nonFinite ?? {}).length > 0;
+/** What says that the result of a training may be unusable: a metric that is not finite at the end, and a loss that has diverged. */
+function warnOfHealth({ replica, health, exit }: Replica): readonly Warning[] {
   const isCause = exit?.outcome === 'FAILED' && HEALTH_ENDS.includes(exit.cause.code);
   return health.flatMap(({ code, message, remedy, until }) => {
-    const isShown = code === 'NON_FINITE' ? !hasMetric : code === 'DIVERGING' && until === null;
+    const isShown = (code === 'NON_FINITE' || code === 'DIVERGING') && until === null;
     return isShown && !isCause
       ? [{ code: code === 'NON_FINITE' ? 'METRIC_NOT_FINITE' : code, message: `${replica}: ${message}`, remedy }]
       : [];

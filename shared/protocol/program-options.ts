@@ -17,7 +17,7 @@ export const programOptionsSchema = z.object({
 
 /** The options with what a job means that does not say it. */
 export function withDefaults(options: ProgramOptions) {
-  const { nice = 0, environmentCache = true, metricsFromOutput = false, workdir = '', workdirOutputs = true } = options;
+  const { nice = 0, environmentCache = true, metricsFromOutput = null, workdir = '', workdirOutputs = true } = options;
   const lists = { outputs: [...(options.outputs ?? [])], resumeArguments: [...(options.resumeArguments ?? [])] };
   return { nice, environmentCache, metricsFromOutput, workdir, workdirOutputs, ...lists };
 }

@@ -68,6 +68,8 @@ export const vmConfigSchema = z.object({
     /** By environment variable, the resource name of the secret version whose payload the agent sets it to. */
     secrets: z.record(z.string(), z.string().regex(/^projects\/[^/]+\/secrets\/[^/]+\/versions\/[^/]+$/)),
     ...programOptionsSchema.required().shape,
+    /** Null: only what is surely a metric is read from the log. */
+    metricsFromOutput: z.boolean().nullable(),
     packages: z.array(
       z.object({
         uri: gsUri,

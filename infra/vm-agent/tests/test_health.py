@@ -187,11 +187,11 @@ class MonitorTest(unittest.TestCase):
         return monitor
 
     def report_nan(self, monitor: HealthMonitor) -> None:
-        for _ in range(3):
-            self.clock.now += 1.0
+        for _ in range(11):
+            self.clock.now += 12.0
             monitor.add_sample('loss', math.nan, None)
 
-    def test_nan_three_times_stops_by_default_and_does_what_the_job_asks_for(self) -> None:
+    def test_nan_that_stays_stops_by_default_and_does_what_the_job_asks_for(self) -> None:
         for actions, expected in (({}, 'stop'), ({'nonFinite': 'rollback'}, 'rollback'), ({'nonFinite': 'warn'}, None)):
             monitor = self.monitor(**actions)
             self.report_nan(monitor)
@@ -209,15 +209,13 @@ class MonitorTest(unittest.TestCase):
         monitor.add_sample('loss', 1.0, None)
         self.report_nan(monitor)
         decision = monitor.decide()
-        self.assertEqual(decision and decision.bad_since, 1_001.0)
+        self.assertEqual(decision and decision.bad_since, 1_012.0)
 
     def test_a_program_whose_loss_was_never_finite_has_restored_a_bad_checkpoint(self) -> None:
-        for reports in (b'loss: nan\nloss: 0.5\n', b'loss: nan\n'):
-            monitor = self.monitor(nonFinite='rollback')
-            monitor.add_output('stdout', reports)
-            self.report_nan(monitor)
-            decision = monitor.decide()
-            self.assertIsNone(decision and decision.bad_since)
+        monitor = self.monitor(nonFinite='rollback')
+        self.report_nan(monitor)
+        decision = monitor.decide()
+        self.assertEqual((decision and decision.action, decision and decision.bad_since), ('rollback', None))
 
     def test_a_stall_is_a_finding_with_a_stack_and_over_when_the_program_goes_on(self) -> None:
         monitor = HealthMonitor(Policy({'STALLED': 'restart'}, stalled_after_seconds=60.0), self.clock)
@@ -229,7 +227,7 @@ class MonitorTest(unittest.TestCase):
         decision = monitor.decide()
         self.assertEqual(decision and decision.action, 'restart')
         self.assertIn('The main thread was in a.py, line 3, in wait.', monitor.findings()[0].remedy)
-        monitor.add_output('stdout', b'on it goes\n')
+        monitor.add_output('stdout')
         self.assertFalse(monitor.is_newly_stalled())
         self.assertIsNotNone(monitor.findings()[0].until)
 
@@ -242,14 +240,6 @@ class MonitorTest(unittest.TestCase):
         ):
             own = policy.of_replica(role, saves)
             self.assertEqual([own.action_of(code) for code in ('NON_FINITE', 'STALLED')], expected)
-
-    def test_a_flood_of_output_does_not_wait_for_the_search(self) -> None:
-        monitor = HealthMonitor(Policy({}))
-        block = b'loss ' * 13_000 + b'nan'
-        started_at = time.process_time()
-        for _ in range(500):
-            monitor.add_output('stdout', block)
-        self.assertLess(time.process_time() - started_at, 0.5)
 
     def test_news_are_told_once(self) -> None:
         monitor = self.monitor(nonFinite='warn')
@@ -264,10 +254,11 @@ class MonitorTest(unittest.TestCase):
         self.assertIsNone(monitor.decide())
         self.assertEqual(codes(monitor.findings()), ['NON_FINITE'])
 
-    def test_binary_escapes_and_lines_of_a_megabyte_are_bounded_and_clean(self) -> None:
+    def test_binary_escapes_and_names_of_a_megabyte_are_bounded_and_clean(self) -> None:
         monitor = self.monitor(nonFinite='warn')
-        for block in (b'\x1b[31mloss: nan\x1b[0m\x07\n', b'\xff\x00' * 500_000 + b' loss: nan\n', b'x' * 1_048_576):
-            monitor.add_output('stdout', block)
+        for name in ('\x1b[31mloss\x1b[0m\x07', '\xff\x00' * 500_000 + ' loss', 'x' * 1_048_576):
+            for _ in range(3):
+                monitor.add_sample(name, math.nan, None)
         body = json.dumps([finding.to_json(0.0) for finding in monitor.findings()])
         self.assertLess(len(body), 8_000)
         self.assertNotRegex(body, r'\\u00(?:0|1)')

@@ -1,3 +1,4 @@
+import math
 import os
 import sys
 import time
@@ -8,6 +9,7 @@ from typing import Dict, List, Optional, Tuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.metrics.log_lines import WAITING_BYTES_MAX, LogLines
+from vm_agent.metrics.metric_names import is_loss, is_steady_loss
 
 OUTPUT = Path(__file__).resolve().parent / 'output'
 Point = Tuple[str, float, Optional[float]]
@@ -16,7 +18,9 @@ TRAININGS: Dict[str, List[Point]] = {
     'Epoch [1/10], Step [100/600], Loss: 0.2345': [('Loss', 0.2345, 100)],
     'epoch 3 loss 0.5 acc 0.9': [('loss', 0.5, 3), ('acc', 0.9, 3)],
     'Train Epoch: 2 [640/60000 (1%)]\tLoss: 0.3': [('Loss', 0.3, 60640)],
-    'Test set: Average loss: 0.0500, Accuracy: 9833/10000 (98%)': [('loss', 0.05, None)],
+    'Test set: Average loss: 0.0500, Accuracy: 9833/10000 (98%)': [('test/loss', 0.05, None)],
+    'Epoch 2 | Train | loss 0.5 | Valid | loss 0.6': [('loss', 0.5, 2), ('valid/loss', 0.6, 2)],
+    'epoch 4 [val] total_loss=0.4': [('val/total_loss', 0.4, 4)],
     "| epoch 001:    100 / 500 loss=5.2, ppl=36.76, wps=1000, num_updates=100, lr=0.0001, wall=10": [
         ('loss', 5.2, 100),
         ('ppl', 36.76, 100),
@@ -39,6 +43,74 @@ TRAININGS: Dict[str, List[Point]] = {
     '7:\tlearn: 0.6\ttest: 0.7\tbest: 0.65 (3)\ttotal: 50ms\tremaining: 5s': [('learn', 0.6, 7), ('test', 0.7, 7)],
     '[03/25] log_loss=1.1 accuracy=90.00% (0.04s)': [('log_loss', 1.1, 3), ('accuracy', 90.0, 3)],
     '\x1b[32m2024-01-01 10:00:00\x1b[0m INFO step=7 train/loss=1e-3': [('train/loss', 0.001, 7)],
+}
+
+LOSSES_THAT_ARE_NOT_FINITE: Dict[str, str] = {
+    '235/235 - 1s - 4ms/step - accuracy: 0.0980 - loss: nan': 'loss',
+    '12/20 [======>.......] - ETA: 0s - loss: nan - accuracy: 0.1': 'loss',
+    "{'loss': 'nan', 'grad_norm': 'nan', 'learning_rate': '4e-05', 'epoch': '0.2'}": 'loss',
+    "{'loss': nan, 'grad_norm': nan, 'learning_rate': 5e-05, 'epoch': 0.01}": 'loss',
+    'Epoch 3: 100%|####| 10/10 [00:00<00:00, 99.1it/s, v_num=0, train_loss=nan.0]': 'train_loss',
+    'Loss is nan, stopping training': 'Loss',
+    'I ERROR:tensorflow:Model diverged with loss = NaN.': 'loss',
+    'NanLossDuringTrainingError: NaN loss during training.': 'NanLossDuringTrainingError',
+    'Batch 12: Invalid loss, terminating training': 'loss',
+    'Train Epoch: 1 [0/60000 (0%)]\tLoss: nan': 'Loss',
+    'Epoch: [0][  10/391]  Time  0.1 ( 0.2)  Loss nan (nan)  Acc@1 0.78': 'Loss',
+    'step 20: train loss nan, val loss nan': 'train/loss',
+    'iter 10: loss nan, time 12.33ms': 'loss',
+    'loss = tensor(nan, device="cuda:0", grad_fn=<NllLossBackward0>)': 'loss',
+    '{"epoch": 4, "train/loss": NaN}': 'train/loss',
+    '[0]\ttrain-logloss:nan\tvalid-logloss:nan': 'train-logloss',
+    'epoch 2 val_loss=inf': 'val_loss',
+    'the loss became NaN': 'loss',
+    '2026-11-20 12:00:00 INFO training: cls_loss: -inf': 'cls_loss',
+    '0:\tlearn: nan\ttotal: 50ms\tremaining: 5s': 'learn',
+    'step 3 objective=nan': 'objective',
+    'step 3 | ppl: inf': 'ppl',
+}
+
+NO_LOSSES_THAT_ARE_NOT_FINITE = (
+    'Epoch 1: val_loss improved from inf to 0.69315, saving model to best.keras',
+    'Validation loss decreased (inf --> 0.531).  Saving model ...',
+    'WARNING: loss is nan, skipping batch 140',
+    'step 12 loss: nan (batch skipped)',
+    'best_loss: inf',
+    'best val_loss=inf, 3 epochs left',
+    'val_auc: nan - loss: 0.693',
+    'np.nanmean(losses): 0.3',
+    'INFO: loss: 0.25',
+    'logging_nan_inf_filter=True',
+    'the loss nan filter is on',
+    'grad_norm: inf',
+    'loss_scale: inf',
+    'loss_mask: nan',
+    'Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0',
+    'packet loss: nan',
+    'loss: nano',
+    'loss: inference',
+    'isnan(loss) = False',
+    'skipna nan_loss=0.0',
+    'Nan Bread Recipe: loss of appetite',
+    'loss       NaN',
+)
+
+TABLES: Dict[str, List[Point]] = {
+    'epoch     train_loss  valid_loss  accuracy  time    \n0         nan         0.5         0.098     00:05     \n': [
+        ('train_loss', math.nan, 0),
+        ('valid_loss', 0.5, 0),
+        ('accuracy', 0.098, 0),
+    ],
+    '      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n'
+    '        2/3      2.33G      1.234        nan      1.197         23        640: 100%|████| 8/8 [00:01<00:00]\n': [
+        ('box_loss', 1.234, 2),
+        ('cls_loss', math.nan, 2),
+        ('dfl_loss', 1.197, 2),
+    ],
+    '---------------------------------\n| rollout/           |          |\n|    ep_len_mean     | 22.1     |\n'
+    '|    ep_rew_mean     | nan      |\n| time/              |          |\n|    fps             | 900      |\n'
+    '|    total_timesteps | 2048     |\n| train/             |          |\n|    loss            | 5.8      |\n'
+    '---------------------------------\n': [('rollout/ep_rew_mean', math.nan, 2048), ('train/loss', 5.8, 2048)],
 }
 
 NO_TRAININGS = (
@@ -79,6 +151,42 @@ class LogLinesTest(unittest.TestCase):
         for line, points in TRAININGS.items():
             with self.subTest(line):
                 self.assertEqual(read(line.encode() + b'\n')[1], points)
+
+    def test_losses_that_are_not_finite_in_the_forms_that_frameworks_print(self) -> None:
+        for line, name in LOSSES_THAT_ARE_NOT_FINITE.items():
+            with self.subTest(line):
+                found = [name for name, value, _ in read(line.encode() + b'\n')[1] if not math.isfinite(value)]
+                self.assertEqual(found[:1], [name])
+                self.assertTrue(is_loss(name))
+
+    def test_nothing_else_is_a_loss_that_is_not_finite(self) -> None:
+        for line in NO_LOSSES_THAT_ARE_NOT_FINITE:
+            with self.subTest(line):
+                points = read(line.encode() + b'\n')[1]
+                self.assertEqual([name for name, value, _ in points if is_loss(name) and not math.isfinite(value)], [])
+
+    def test_tables(self) -> None:
+        for table, points in TABLES.items():
+            with self.subTest(table):
+                expected = [(name, value, float(step or 0)) for name, value, step in points]
+                self.assertEqual(str(read(table.encode())[1]), str(expected))
+
+    def test_by_default_only_losses_and_scores_are_taken_and_their_names_say_where_they_come_from(self) -> None:
+        lines = LogLines(takes_all=False)
+        lines.add(b'step 3 loss: 0.5 temperature: 0.7 lr: 1e-3\nstep 3 accuracy=0.9 z=0.3\nthe loss 3 was small\n')
+        found = [(sample.name, sample.value) for sample in lines.read(False)]
+        self.assertEqual(found[:3], [('log/loss', 0.5), ('log/lr', 0.001), ('log/accuracy', 0.9)])
+        words = LogLines(takes_all=False)
+        words.add(b'a loss 3 times\n')
+        self.assertEqual(words.read(False), [])
+
+    def test_names_of_losses(self) -> None:
+        for name in ('loss', 'train_loss', 'valLoss', 'eval/loss', 'train-logloss', 'nll', 'mse', 'Loss/train', 'ppl', 'elbo'):
+            self.assertTrue(is_loss(name), name)
+        for name in ('accuracy', 'glossary', 'best_loss', 'loss_scale', 'loss_mask', 'grad_norm', 'auc', 'learning_rate'):
+            self.assertFalse(is_loss(name), name)
+        for name in ('val_loss', 'policy_loss', 'g_loss', 'discriminator/loss', 'value_loss', 'elbo', 'objective'):
+            self.assertFalse(is_steady_loss(name), name)
 
     def test_equal_values_without_a_step_are_reports_of_their_own(self) -> None:
         points: List[Point] = [('loss', 0.5, None), ('loss', 0.5, None), ('loss', 0.4, None)]

@@ -298,6 +298,51 @@ class SourcesTest(MetricsTest):
         json.dumps([progress.to_json(), [one.to_json() for one in metrics.batch()]], allow_nan=False)
 
 
+class PrintedTest(MetricsTest):
+    """Metrics in what the program prints, and in event files that it writes wherever it likes."""
+
+    def start_with(self, reads_output: Optional[bool], metric_ids: Optional[List[str]] = None) -> ProgramMetrics:
+        metrics = ProgramMetrics(self.paths, None, MetricSettings(metric_ids=metric_ids, reads_output=reads_output))
+        self.received: List[str] = []
+        metrics.on_sample.append(lambda sample: self.received.append(sample.name))
+        metrics.start(self.started_at, False, 3_600.0)
+        return metrics
+
+    def test_by_default_losses_and_scores_are_metrics_that_are_marked(self) -> None:
+        metrics = self.start_with(None)
+        metrics.add_output('stdout', b'step 1 loss: 0.5 temperature: 0.3\n')
+        metrics.add_output('agent', b'step 9 loss: 9\n')
+        self.assertEqual(metrics.read(), Progress(step=1, steps_max=None, metrics={'log/loss': 0.5}))
+
+    def test_what_is_reported_otherwise_is_not_taken_from_the_log_whatever_its_name(self) -> None:
+        metrics = self.start_with(None)
+        self.paths.metrics_file.write_text('{"step": 1, "train/loss": 0.5}\n')
+        metrics.add_output('stdout', b'step 1 loss: 0.5 val_loss: 0.7\n')
+        self.assertEqual(set(metrics.read().metrics), {'train/loss', 'log/val_loss'})
+
+    def test_the_metric_of_a_tuning_is_taken_from_the_log_only_if_the_job_asks_for_it(self) -> None:
+        for reads_output, expected in ((None, []), (True, [(1, {'loss': 0.5})])):
+            metrics = self.start_with(reads_output, ['loss'])
+            metrics.add_output('stdout', b'step 1 loss: 0.5\n')
+            metrics.read()
+            self.assertEqual(points(metrics.batch()), expected)
+
+    def test_what_the_job_does_not_want_to_be_kept_is_still_looked_at(self) -> None:
+        metrics = self.start_with(False)
+        metrics.add_output('stdout', b'step 1 loss: nan\n')
+        self.assertEqual((metrics.read().metrics, self.received), ({}, ['log/loss']))
+
+    def test_event_files_below_the_working_directory_are_read_but_for_those_that_the_package_has(self) -> None:
+        runs = self.paths.state.parent / 'work' / 'lightning_logs' / 'version_0'
+        runs.mkdir(parents=True)
+        (runs / 'events.out.tfevents.1').write_bytes(scalar_file('loss', [9.0]))
+        metrics = self.create()
+        metrics.read_below(runs.parents[1])
+        metrics.start(self.started_at, False, 3_600.0)
+        (runs / 'events.out.tfevents.2').write_bytes(scalar_file('loss', [0.5]))
+        self.assertEqual(metrics.read().metrics, {'loss': 0.5})
+
+
 class RebootTest(MetricsTest):
     def test_what_was_not_answered_is_sent_again_and_nothing_else(self) -> None:
         metrics = self.start(['loss', 'accuracy'])

@@ -283,7 +283,7 @@ class Boot:
     def _add_output(self, stream: str, block: bytes) -> None:
         self._output.add(stream, block)
         self._metrics.add_output(stream, block)
-        self._health.add_output(stream, block)
+        self._health.add_output(stream)
 
     def _log_interruption(self) -> None:
         interruption = self._stop_signal.interruption

@@ -52,7 +52,7 @@ describe('the options of the program', () => {
 
   it('have the same defaults in the job file and in the configuration of a VM', () => {
     expect(withDefaults({})).toEqual(
-      Object.fromEntries(options.map(([name, { schema }]) => [name, schema['default']])),
+      Object.fromEntries(options.map(([name, { schema }]) => [name, schema['default'] ?? null])),
     );
   });
 

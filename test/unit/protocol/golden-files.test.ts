@@ -237,7 +237,8 @@ describe('the TypeScript sender', () => {
       command: [],
       module: 'trainer.task',
     };
-    const inContainer = { ...job, spec: { ...job.spec, program } };
+    const programOptions = { ...job.spec.programOptions, metricsFromOutput: undefined };
+    const inContainer = { ...job, spec: { ...job.spec, program, programOptions } };
     const request = vmRequestOf(inContainer, { role: 'master', index: 0 }, { settings, timeouts: TIMEOUTS });
     const expected = vmConfigSchema.parse(golden('vm-config-container.json')).program;
     const produced = vmConfigSchema.parse(parseJson(request.metadata[METADATA_KEYS.config] ?? '')).program;

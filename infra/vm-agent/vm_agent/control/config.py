@@ -82,8 +82,8 @@ class ProgramOptions:
 
     nice: int
     """Added to the agent's niceness for the program, 0 to 19."""
-    reads_output: bool
-    """Whether the lines that the program prints are searched for metrics."""
+    reads_output: Optional[bool]
+    """Whether all that may be a metric in the lines that the program prints is one, or nothing; None for what surely is."""
     workdir: str
     """A folder of the package, or an absolute path of the image; empty for the default."""
     workdir_outputs: bool
@@ -123,6 +123,7 @@ class ConfigError(Exception):
 
 
 OBJECT_OR_NULL = (dict, type(None))
+BOOL_OR_NULL = (bool, type(None))
 
 FIELDS: Kinds = {
     'projectId': str,
@@ -157,7 +158,7 @@ PROGRAM_FIELDS: Kinds = {
     'secrets': dict,
     'nice': int,
     'environmentCache': bool,
-    'metricsFromOutput': bool,
+    'metricsFromOutput': BOOL_OR_NULL,
     'workdir': str,
     'workdirOutputs': bool,
     'outputs': list,
@@ -345,7 +346,7 @@ def _path(path: str, name: str) -> str:
 
 def _checked(value: Any, kind: Any, path: str) -> Any:
     allowed = (int, float) if kind is float else kind
-    if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
-        name = 'dict or null' if kind is OBJECT_OR_NULL else kind.__name__
+    if not isinstance(value, allowed) or (isinstance(value, bool) and kind not in (bool, BOOL_OR_NULL)):
+        name = f'{kind[0].__name__} or null' if isinstance(kind, tuple) else kind.__name__
         raise ConfigError(f'{path} in dropforge-config must be of type {name}, not {value!r}.')
     return value

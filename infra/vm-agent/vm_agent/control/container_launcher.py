@@ -116,6 +116,7 @@ class ContainerLauncher:
             )
         else:
             replica.sync.tree.work = work.at(layer, is_layer=True)
+            replica.metrics.read_below(layer)
 
     def run(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> ExitReport:
         engine = self._engine

@@ -58,8 +58,8 @@ class HealthWatch:
         self.monitor.start()
         threading.Thread(target=self._run, name='health', daemon=True).start()
 
-    def add_output(self, stream: str, block: bytes) -> None:
-        self._safely(lambda: self.monitor.add_output(stream, block))
+    def add_output(self, stream: str) -> None:
+        self._safely(lambda: self.monitor.add_output(stream))
 
     def on_sample(self, sample: Sample) -> None:
         seconds_ago = 0.0 if sample.wall_time is None else time.time() - sample.wall_time

@@ -48,6 +48,8 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
     started_at = state.program_started_at or time.time()
     is_continued = state.program_started_at is not None
     intervals = replica.config.intervals
+    if state.saved_folder is not None:
+        replica.metrics.read_below(Path(state.saved_folder))
     replica.metrics.continue_counts(replica.sync.reports)
     replica.metrics.start(started_at, is_continued, intervals.sync_seconds)
     replica.metrics.follow(min(READ_SECONDS, intervals.heartbeat_seconds))

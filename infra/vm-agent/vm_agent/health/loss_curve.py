@@ -5,9 +5,11 @@ from collections import deque
 from typing import Deque, Dict, List, Optional
 
 from vm_agent.health.finding import Finding, describe_seconds
-from vm_agent.health.loss_names import is_loss, is_steady_loss
+from vm_agent.metrics.metric_names import is_loss, is_steady_loss, words_of
 
 NAMES_MAX = 32
+# Beside these, a loss has targets or weights that grow.
+GROWING = frozenset(('reward', 'rewards', 'rew', 'return', 'returns', 'episode', 'episodes', 'kl'))
 # The median of this many reports is compared, so that single outliers do not count.
 WINDOW = 5
 REPORTS_MIN = 10
@@ -19,6 +21,23 @@ BEST_FACTOR = 4.0
 NOISE_FACTOR = 10.0
 NOISE_WEIGHT = 0.05
 NOISE_CHANGE_MAX = 4.0
+# Far above, fewer suffice.
+FAR_FACTOR = 30.0
+FAR_REPORTS_MIN = 4
+# All recent reports are above this many times the start, however few there were: its highest report, or its lowest.
+EXPLODED_FACTOR = 5.0
+FAR_EXPLODED_FACTOR = 1_000.0
+# Beyond it, squares overflow in single precision.
+LEVEL_MAX = 1e20
+# A loss that has never improved has diverged if it stays above this many times its start.
+START_REPORTS = 3
+NEVER_IMPROVED_FACTOR = 0.9
+START_FACTOR = 1.5
+START_NOISE_FACTOR = 3.0
+# A model that knows nothing any more: after half of its start was gained, the loss is back there, and does not move.
+COLLAPSE_GAIN_MIN = 0.5
+COLLAPSE_LEVEL_MIN = 0.9
+COLLAPSE_SPREAD_MAX = 0.1
 # A plateau is looked for this often.
 CHECK_REPORTS = 16
 PLATEAU_REPORTS_MIN = 40
@@ -33,7 +52,9 @@ class _Curve:
         self.is_steady = is_steady
         self.started_at = at
         self.recent: Deque[float] = deque(maxlen=WINDOW)
+        self.levels: Deque[float] = deque(maxlen=DIVERGING_REPORTS_MIN)
         self.count = 0
+        self.starts: List[float] = []
         self.first = math.nan
         self.best = math.inf
         self.noise = 0.0
@@ -53,10 +74,13 @@ class _Curve:
             self.noise += NOISE_WEIGHT * (change - self.noise)
         self.recent.append(value)
         self.count += 1
+        if self.count <= START_REPORTS:
+            self.starts.append(value)
         self.last_at = at
         if len(self.recent) < WINDOW:
             return
         self.level = sorted(self.recent)[WINDOW // 2]
+        self.levels.append(self.level)
         if math.isnan(self.first):
             self.first = self.best = self.improved = self.level
         if self.level < self.improved - IMPROVEMENT_FRACTION * max(self.first - self.best, 0.0):
@@ -71,11 +95,43 @@ class _Curve:
     def limit(self) -> float:
         """Returns the level above which the loss has diverged."""
         drop = max(self.first - self.best, 0.0)
-        return self.best + max(DROP_FACTOR * drop, BEST_FACTOR * abs(self.best), NOISE_FACTOR * self.noise)
+        limit = self.best + max(DROP_FACTOR * drop, BEST_FACTOR * abs(self.best), NOISE_FACTOR * self.noise)
+        limit = min(limit, LEVEL_MAX)
+        start = min(self.starts)
+        if self.has_improved or start <= 0:
+            return limit
+        return min(limit, max(START_FACTOR * start, start + START_NOISE_FACTOR * self.noise))
+
+    @property
+    def has_improved(self) -> bool:
+        return self.best < NEVER_IMPROVED_FACTOR * min(self.starts)
+
+    @property
+    def only_rises(self) -> bool:
+        """Whether it is above its start, and has never been below."""
+        return not self.has_improved and not self.has_collapsed
+
+    @property
+    def has_collapsed(self) -> bool:
+        """Whether the loss has gone back to where it began, and stays exactly there."""
+        gain = self.first - self.best
+        if len(self.levels) < DIVERGING_REPORTS_MIN or gain <= 0 or gain < COLLAPSE_GAIN_MIN * abs(self.first):
+            return False
+        low, high = min(self.levels), max(self.levels)
+        return low >= self.best + COLLAPSE_LEVEL_MIN * gain and high - low <= COLLAPSE_SPREAD_MAX * gain
 
     @property
     def is_diverging(self) -> bool:
-        return self.is_steady and self.count >= REPORTS_MIN and self.above >= DIVERGING_REPORTS_MIN
+        is_far = self.above >= FAR_REPORTS_MIN and self.level > FAR_FACTOR * self.limit() > 0
+        is_above = self.count >= REPORTS_MIN and (self.above >= DIVERGING_REPORTS_MIN or is_far)
+        return self.has_exploded or (self.is_steady and (is_above or self.has_collapsed))
+
+    @property
+    def has_exploded(self) -> bool:
+        if len(self.recent) < WINDOW or min(self.starts) <= 0:
+            return False
+        limit = FAR_EXPLODED_FACTOR * min(self.starts)
+        return min(self.recent) > (min(limit, EXPLODED_FACTOR * max(self.starts)) if self.is_steady else limit)
 
     @property
     def is_flat(self) -> bool:
@@ -94,12 +150,14 @@ class LossCurves:
         self._curves: Dict[str, _Curve] = {}
         self._others: Dict[str, None] = {}
         self._found: Dict[str, Finding] = {}
+        self._is_growing = False
 
     def add_sample(self, name: str, value: float, at: float) -> None:
         curve = self._curves.get(name)
         if curve is None:
             if name in self._others or len(self._curves) >= NAMES_MAX:
                 return
+            self._is_growing = self._is_growing or bool(words_of(name) & GROWING)
             if not is_loss(name):
                 if len(self._others) < 1_000:
                     self._others[name] = None
@@ -107,7 +165,7 @@ class LossCurves:
             curve = self._curves[name] = _Curve(is_steady_loss(name), at)
         if math.isfinite(value):
             curve.add(max(-1e300, min(1e300, value)), at)
-            if curve.above or self._found or curve.count % CHECK_REPORTS == 0:
+            if self._found or curve.is_diverging or curve.count % CHECK_REPORTS == 0:
                 self._update(name, curve, at)
 
     @property
@@ -119,8 +177,15 @@ class LossCurves:
         return list(self._found.values())
 
     def _update(self, name: str, curve: _Curve, at: float) -> None:
-        self._set('DIVERGING', name, _describe_divergence(name, curve) if curve.is_diverging else None, at)
+        self._set('DIVERGING', name, _describe_divergence(name, curve) if self._is_lost(curve) else None, at)
         self._set('PLATEAU', name, _describe_plateau(name, curve) if curve.is_flat else None, at)
+
+    def _is_lost(self, curve: _Curve) -> bool:
+        if not curve.is_diverging or self._is_growing:
+            return False
+        # One of several losses may rise while their sum falls.
+        others = (one for one in self._curves.values() if one.is_steady)
+        return not curve.only_rises or not any(one.has_improved for one in others)
 
     def _set(self, code: str, name: str, finding: Optional[Finding], at: float) -> None:
         """One metric has the finding of a code: the first one, until it is over."""

@@ -16,8 +16,6 @@ from vm_agent.health.space import DISK, MEMORY, SpaceDetector
 from vm_agent.health.stack_dump import shorten_frame
 
 GPU_BUSY_FRACTION_MIN = 0.05
-# Between looks at the output, times what the last one took: 5 % of a core at most.
-SCAN_PAUSE_FACTOR = 19.0
 # The clock of a report may be wrong.
 SAMPLE_SECONDS_MAX = 600.0
 DECISIVE_ACTIONS = ('stop', 'restart', 'rollback')
@@ -46,7 +44,6 @@ class HealthMonitor:
         self._memory, self._disk = SpaceDetector(MEMORY), SpaceDetector(DISK)
         self._gpu_idle, self._gpu_memory, self._input = GpuIdleDetector(), GpuMemoryDetector(), InputBoundDetector()
         self._pace = Pace(clock(), policy.stalled_after_seconds)
-        self._scan_at = 0.0
         self._stall: Optional[Finding] = None
         self._logged: Dict[str, Tuple[float, bool]] = {}
         self._recorded: Dict[str, Finding] = {}
@@ -58,23 +55,17 @@ class HealthMonitor:
             self._is_running = True
 
     def stop(self) -> None:
-        """The program has ended: its findings stay as they are."""
+        """The program has ended, and its last metrics are known: its findings stay as they are."""
         with self._lock:
+            if self._is_running:
+                self._non_finite.finish()
             self._is_running = False
 
-    def add_output(self, stream: str, block: bytes) -> None:
-        """Receives masked blocks of whole lines, from the output's own thread."""
-        if stream == 'agent':
-            return
-        with self._lock:
-            now = self._clock()
-            self._pace.add_report(now)
-            # A flood of output is looked at in parts, so that it does not wait for this. The last lines arrive when the
-            # program has ended.
-            if now >= self._scan_at:
-                started_at = time.perf_counter()
-                self._non_finite.add_output(block, now)
-                self._scan_at = now + SCAN_PAUSE_FACTOR * (time.perf_counter() - started_at)
+    def add_output(self, stream: str) -> None:
+        """The program has printed. Its metrics in the log arrive as samples."""
+        if stream != 'agent':
+            with self._lock:
+                self._pace.add_report(self._clock())
 
     def add_sample(self, name: str, value: float, step: Optional[float], seconds_ago: float = 0.0) -> None:
         """Metrics are read a few seconds after they were reported."""

@@ -17,6 +17,9 @@ NAME_PART = 'tfevents'
 FILE_COUNT_MAX = 1_000
 # Of files and folders in one scan.
 ENTRY_COUNT_MAX = 100_000
+# A scan that takes longer, for the many files of a data set, is repeated only after this many times what it took.
+SCAN_SECONDS_MAX = 0.05
+SCAN_PAUSE_FACTOR = 20.0
 READ_BYTES = 8_388_608
 READ_SECONDS_MAX = 2.0
 
@@ -28,17 +31,24 @@ class _Followed:
 
 
 class EventFolder:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Optional[Path]) -> None:
+        """None if it is not known yet."""
         self._folder = folder
+        self._scan_at = 0.0
         self._files: Dict[str, _Followed] = {}
         self._runs = EventRuns()
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
         self.is_behind = False
 
+    def open(self, folder: Path) -> None:
+        """Reads another folder from now on, without the files that it has."""
+        self._folder, self._files = folder, {}
+        self.skip_existing()
+
     def skip_existing(self) -> None:
         """Skips what earlier attempts wrote, whose output was restored: their metrics are known."""
-        for name, found in self._find():
+        for name, found in self._scan():
             self._files[name] = _Followed(found.st_ino, found.st_size)
 
     def read(self, is_last: bool = False) -> List[Sample]:
@@ -48,7 +58,7 @@ class EventFolder:
         self.is_behind = False
         samples: List[Sample] = []
         # The evaluation's files first: they decide what counts of the others. Of the rest, those that are least far.
-        found = sorted(self._find(), key=lambda one: (not is_evaluation(one[0]), self._offset_of(one)))
+        found = sorted(self._find(is_last), key=lambda one: (not is_evaluation(one[0]), self._offset_of(one)))
         for name, stat in found:
             if bytes_left <= 0 or time.monotonic() > give_up_at:
                 self.is_behind = True
@@ -77,14 +87,33 @@ class EventFolder:
 
     def _read_file(self, name: str, offset: int, bytes_max: int) -> Tuple[List[Scalar], int]:
         try:
+            assert self._folder is not None
             with open_below(self._folder, name) as file:
                 return read_scalars(lambda start, size: os.pread(file.fileno(), size, start), offset, bytes_max)
         except OSError:
             # Deleted or unreadable: a later call reads it if it can.
             return [], offset
 
-    def _find(self) -> Iterator[Tuple[str, os.stat_result]]:
+    def _find(self, is_last: bool) -> List[Tuple[str, os.stat_result]]:
+        """Returns the event files: until the next scan, those that are known."""
+        began_at = time.monotonic()
+        if is_last or began_at >= self._scan_at:
+            found = list(self._scan())
+            seconds = time.monotonic() - began_at
+            self._scan_at = began_at + (SCAN_PAUSE_FACTOR * seconds if seconds > SCAN_SECONDS_MAX else 0.0)
+            return found
+        return [(name, stat) for name in self._files for stat in self._stat(name)]
+
+    def _stat(self, name: str) -> List[os.stat_result]:
+        try:
+            return [os.lstat(self._folder / name)] if self._folder is not None else []
+        except OSError:
+            return []
+
+    def _scan(self) -> Iterator[Tuple[str, os.stat_result]]:
         """Yields the event files; links are not followed."""
+        if self._folder is None:
+            return
         pending, entry_count, file_count = [''], 0, 0
         while pending:
             parent = pending.pop()

@@ -6,7 +6,16 @@ import threading
 from collections import deque
 from typing import Any, Deque, Dict, List, Optional, Tuple
 
-from vm_agent.metrics.line_names import is_loss_like, is_metric, is_sure
+from vm_agent.metrics.log_tables import LogTables
+from vm_agent.metrics.metric_names import (
+    EVALUATIONS,
+    LOG_PREFIX,
+    is_loss,
+    is_metric,
+    is_score,
+    is_sure,
+    words_of,
+)
 from vm_agent.metrics.records import Sample
 
 # Of one block of output: its end is looked at, its start is not.
@@ -20,17 +29,19 @@ PAIR_COUNT_MAX = 64
 # Terminal sequences: colors and cursor movements, titles, and backspaces.
 ESCAPES = re.compile(r'\x1b(?:\[[0-?]{0,32}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|[@-Z\\^_])|\x08+')
 SEGMENT_END = re.compile(r'[\r\n]+')
-NUMBER = r'[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,4})?|[-+]?(?:nan|inf|infinity)'
+NUMBER = r'[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,4})?|[-+]?(?:nan|inf|infinity)(?:\.0)?'
 PAIR = re.compile(
     r"""(?<![\w./:@-])['"]?(?P<name>[A-Za-z_][\w./@-]{0,63})['"]?\s{0,2}[=:]\s{0,8}"""
-    rf"""(?:(?:np\.)?(?:float\d\d|tensor)\()?['"]?(?P<value>{NUMBER})['"]?%?(?![\w.:/=-])""",
+    rf"""(?:(?:np\.)?(?:float\d\d|tensor)\()?['"]?(?P<value>{NUMBER})['"]?%?(?![\w:/=-]|\.\w)""",
     re.IGNORECASE,
 )
 # `loss 0.5`, without a sign between them.
 WORDS = re.compile(rf'(?<![\w./:=-])(?P<name>[A-Za-z][\w/@-]{{0,40}})\s{{1,3}}(?P<value>{NUMBER})%?(?![\w.:/=%-])', re.IGNORECASE)
+# After one that is not finite: `loss nan filter` is prose.
+AFTER_WORDS = re.compile(r'\s*(?:$|[(,;|]|[A-Za-z][\w@]{0,40} [-+\d])')
 # `Epoch [1/10]`, `epoch 3 of 10`, `Step 100/600`, `iter: 7`, `Epoch(train) [1]`.
 COUNTER = re.compile(
-    r'(?<![\w\x22\x27-])(?P<name>epochs?|global[_ ]?step|steps?|iter(?:ation)?s?|batch|num_updates|updates?|episode)'
+    r'(?<![\w\x22\x27-])(?P<name>epochs?|global[_ ]?step|steps?|iter(?:ation)?s?|batch|num_updates|updates?|episode|(?<!.)it)'
     r"""(?:\((?:train|val)\))?['"]?\s{0,3}[:=#]?\s{0,3}['"]?[\[(]{0,2}\s{0,3}(?P<at>\d{1,12})(?![\w.])"""
     r"""(?:['"]|\s{0,3}(?:/|of)\s{0,3}(?P<max>\d{1,12})(?![\w.])|[\])]{1,2}\s?\[\s{0,3}(?P<step>\d{1,12})\s{0,3}/\s{0,3}(?P<steps>\d{1,12})\])?""",
     re.IGNORECASE,
@@ -49,11 +60,36 @@ ROUND = re.compile(
 )
 # What a name is of: `Train Loss: 0.5 | Val. Loss: 0.6`, LightGBM's `valid_1's auc: 0.9`; `best loss` is an earlier value.
 QUALIFIER = re.compile(
-    r"""(?<![\w./-])(?P<of>best|(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|dev)(?:_\d{1,3})?|[\w-]{1,30}(?='s\s))"""
+    r"""(?<![\w./-])(?P<of>best|lowest|min|previous|packet|profit|(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|dev)(?:_\d{1,3})?|[\w-]{1,30}(?='s\s))"""
     r"""(?:'s|\.)?\s{1,2}$""",
     re.IGNORECASE,
 )
 QUALIFIER_CHARS_MAX = 40
+NO_QUALIFIERS = ('best', 'lowest', 'min', 'previous', 'packet', 'profit')
+# What a part of a line is of: `Test set: Average loss: 0.5`, `[valid] loss=0.5`, `Train | loss 0.5 | Val | loss 0.6`.
+PART_OF = re.compile(
+    r'(?<![\w./-])(?P<of>train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)(?:\s(?:set|results?|epoch|error|metrics?|phase|net output #\d{1,2}))?'
+    r'\s{0,2}[:|\]>-]',
+    re.IGNORECASE,
+)
+# A loss that is not finite, in a sentence: `Loss is nan, stopping training`, `NaN loss during training`.
+SENTENCE = re.compile(
+    r'(?P<name>[\w./-]{0,40}loss)\s(?:is|became|has become|went|goes|turned)\s(?:to\s)?(?P<value>[-+]?(?:nan|inf(?:inity)?))(?![\w-])|'
+    r'nan loss (?:during training|encountered|detected)|invalid loss, terminating training',
+    re.IGNORECASE,
+)
+# `Cost after iteration 100: 0.5`.
+AFTER_STEP = re.compile(
+    rf'(?P<name>cost|loss|error|objective)\s(?:after|at|in)\s(?:iteration|epoch|step|iter)\s(?P<at>\d{{1,12}})\s{{0,3}}[:=]\s{{0,8}}(?P<value>{NUMBER})(?![\w%])',
+    re.IGNORECASE,
+)
+# Darknet: `12: 3.4, 3.6 avg loss, 0.001 rate`.
+DARKNET = re.compile(rf'^\s*(?P<at>\d{{1,12}}): (?P<value>{NUMBER}), (?:{NUMBER}) avg(?: loss)?, (?:{NUMBER}) rate', re.IGNORECASE)
+# The program handles it: the value says nothing about the model.
+HANDLED = re.compile(r'\b(?:skip|ignor|discard)(?!\w*(?:\s\w+)?\s*[:=])', re.IGNORECASE)
+HINTS = ('nan', 'inf', 'invalid loss')
+DIGIT = re.compile(r'\d')
+NOT_FINITE = re.compile(r'(?<![a-z])(?:nan|inf)', re.IGNORECASE)
 # A dictionary or JSON: `{'loss': 0.5, 'epoch': 1.5}`.
 QUOTED = re.compile(
     r"""['"](?P<name>step|global_step|epoch)['"]\s{0,2}:\s{0,2}['"]?(?P<at>\d{1,12}(?:\.\d{1,9})?)(?![\w.])"""
@@ -63,8 +99,13 @@ QUOTED = re.compile(
 class LogLines:
     """A source of metrics; see vm_agent/metrics/source.py. `add` may be called by another thread."""
 
-    def __init__(self) -> None:
-        self._blocks: Deque[bytes] = deque()
+    def __init__(self, takes_all: bool = True) -> None:
+        """
+        Without `takes_all`, only what is surely a metric is one, under a name that begins with LOG_PREFIX.
+        """
+        self._takes_all = takes_all
+        self._tables = LogTables()
+        self._blocks: Deque[Tuple[bytes, Optional[float]]] = deque()
         self._waiting_bytes = 0
         self._lock = threading.Lock()
         self._epoch: Optional[float] = None
@@ -76,19 +117,23 @@ class LogLines:
         self.steps_max: Optional[float] = None
         self.is_behind = False
 
-    def add(self, block: bytes) -> None:
-        """Keeps the end of a block of output; nothing is parsed."""
+    def add(self, block: bytes, wall_time: Optional[float] = None) -> None:
+        """Keeps the end of a block of output, which was printed at this time; nothing is parsed."""
         block = block[-BLOCK_BYTES_MAX:]
         with self._lock:
-            self._blocks.append(block)
+            self._blocks.append((block, wall_time))
             self._waiting_bytes += len(block)
             while self._waiting_bytes > WAITING_BYTES_MAX:
-                self._waiting_bytes -= len(self._blocks.popleft())
+                self._waiting_bytes -= len(self._blocks.popleft()[0])
 
     def read(self, is_last: bool) -> List[Sample]:
         with self._lock:
             blocks, self._blocks, self._waiting_bytes = list(self._blocks), deque(), 0
-        return [sample for block in blocks for sample in self._read_block(block.decode('utf-8', 'replace'))]
+        return [
+            sample._replace(wall_time=wall_time)
+            for block, wall_time in blocks
+            for sample in self._read_block(block.decode('utf-8', 'replace'))
+        ]
 
     def _read_block(self, text: str) -> List[Sample]:
         samples: List[Sample] = []
@@ -101,12 +146,25 @@ class LogLines:
         return samples
 
     def _read_segment(self, segment: str) -> List[Sample]:
-        if len(segment) > LINE_CHARS_MAX:
+        lowered = segment.lower()
+        is_finite = not any(hint in lowered for hint in HINTS)
+        if len(segment) > LINE_CHARS_MAX or (not is_finite and HANDLED.search(segment) and NOT_FINITE.search(segment)):
             return []
-        is_counted = self._follow(segment)
-        values = _find_values(segment, is_counted)
+        row = self._tables.read(segment)
+        if row is None:
+            if is_finite and not DIGIT.search(segment):
+                return []
+            is_counted = self._follow(segment)
+            texts = self._find_texts(segment, is_counted)
+        else:
+            texts, step = row
+            self.step = self.step if step is None else step
         samples = []
-        for name, value in values.items():
+        for name, text in texts.items():
+            value = _to_number(text)
+            if value is None:
+                continue
+            name = name if self._takes_all else LOG_PREFIX + name
             # A bar shows its last state again; without a step, an equal value is another report.
             if self.step is None or self._last.get(name) != (self.step, value):
                 self._last[name] = (self.step, value)
@@ -114,6 +172,38 @@ class LogLines:
         if len(self._last) > 2_000:
             self._last.clear()
         return samples
+
+    def _find_texts(self, segment: str, is_counted: bool) -> Dict[str, str]:
+        """Returns the metrics of a line, if it is one of a training: it says where that stands, or has a loss or a score."""
+        pairs: Dict[str, str] = {}
+        for pattern in (PAIR, WORDS):
+            for count, match in enumerate(pattern.finditer(segment)):
+                is_read = count < PAIR_COUNT_MAX and (pattern is PAIR or self._is_words(segment, match, is_counted))
+                name = _qualified(segment, match) if is_read else None
+                if name is not None:
+                    pairs.setdefault(name, match['value'])
+        sentence = AFTER_STEP.search(segment) or (None if pairs else DARKNET.match(segment) or SENTENCE.search(segment))
+        if sentence is not None:
+            found = sentence.groupdict()
+            self.step = float(found['at']) if 'at' in found else self.step
+            return {(found.get('name') or 'loss').strip('.-/'): found['value'] or 'nan'}
+        if pairs.get('grad_norm', '').lower() == 'nan' and pairs.get('loss', '').strip('0.') == '':
+            # Transformers shows a loss that is NaN as 0.
+            pairs['loss'] = 'nan'
+        if not is_counted and not any(is_score(name) for name in pairs):
+            return {}
+        if not is_counted and segment.lstrip()[:1] not in '{[' and '(' in segment and 'batch_size' in segment:
+            # The settings of a program.
+            return {}
+        takes_any = is_counted and self._takes_all
+        return {name: text for name, text in pairs.items() if is_metric(name, text, takes_any)}
+
+    def _is_words(self, segment: str, match: 're.Match[str]', is_counted: bool) -> bool:
+        """Whether a name and a value without a sign between them are no prose, as they are before a training begins."""
+        has_begun = is_counted or self._takes_all or self.step is not None
+        is_finite = match['value'][-1:].isdigit() or match['value'][-1:] == '.'
+        is_name = is_sure(match['name']) or is_loss(match['name'])
+        return has_begun and is_name and (is_finite or bool(AFTER_WORDS.match(segment, match.end())))
 
     def _follow(self, segment: str) -> bool:
         """Finds where the training stands. Returns whether the line says so."""
@@ -205,39 +295,27 @@ def _find_round(segment: str, is_in_epoch: bool) -> Optional[Tuple[float, Option
         return None if within is None else (float(within[1]), float(within[2]))
     if match['tree'] is not None:
         return float(match['tree']), None
-    if not any(is_loss_like(pair['name']) for pair in PAIR.finditer(segment)):
+    if not any(is_score(pair['name']) for pair in PAIR.finditer(segment)):
         return None
     return float(match['at']), None if match['max'] is None else float(match['max'])
 
 
 def _qualified(segment: str, match: 're.Match[str]') -> Optional[str]:
     """Returns the name of a metric with what it is of, `val/Loss`; None for the best of earlier values."""
+    name = match['name']
     qualifier = QUALIFIER.search(segment[max(0, match.start() - QUALIFIER_CHARS_MAX) : match.start()])
-    if qualifier is None:
-        return match['name']
-    return None if qualifier['of'].lower() == 'best' else f'{qualifier["of"].lower()}/{match["name"]}'
-
-
-def _find_values(segment: str, is_counted: bool) -> Dict[str, float]:
-    """Returns the metrics of a line, if it is one of a training: it says where that stands, or has a loss or a score."""
-    pairs: Dict[str, str] = {}
-    for pattern in (PAIR, WORDS):
-        for count, match in enumerate(pattern.finditer(segment)):
-            name = _qualified(segment, match)
-            if name is not None and count < PAIR_COUNT_MAX and (pattern is PAIR or is_sure(match['name'])):
-                pairs.setdefault(name, match['value'])
-    if not is_counted and not any(is_loss_like(name) for name in pairs):
-        return {}
-    if not is_counted and segment.lstrip()[:1] not in '{[' and '(' in segment and 'batch_size' in segment:
-        # The settings of a program.
-        return {}
-    values = {name: _to_number(text) for name, text in pairs.items() if is_metric(name, text, is_counted)}
-    return {name: value for name, value in values.items() if value is not None}
+    if qualifier is not None:
+        of = qualifier['of'].lower()
+        return None if of in NO_QUALIFIERS else f'{of}/{name}'
+    part = ''
+    for found in PART_OF.finditer(segment, 0, match.start()):
+        part = found['of'].lower()
+    return f'{part}/{name}' if part in EVALUATIONS and not words_of(name) & EVALUATIONS else name
 
 
 def _to_number(text: str) -> Optional[float]:
     try:
-        value = float(text)
+        value = float(text[:-2] if text.lower().endswith(('nan.0', 'inf.0')) else text)
     except ValueError:
         return None
     return value if not math.isinf(value) or 'inf' in text.lower() else None

@@ -70,8 +70,11 @@ class MetricSettings:
     history: Optional[SeriesHistory] = None
     """Where all samples are kept."""
     log: Callable[[str, str], None] = lambda text, _severity: write_to_console(text)
-    reads_output: bool = False
-    """Whether the job asks for the metrics in the lines that its program prints."""
+    reads_output: Optional[bool] = None
+    """
+    Whether metrics in the lines that the program prints are kept: all that may be one, or none; None for those that are
+    surely one, of metrics that are not reported otherwise.
+    """
     saves_output: bool = True
     """Of a cluster, only the master's output directory is saved."""
 
@@ -82,7 +85,8 @@ SampleListener = Callable[[Sample], None]
 class ProgramMetrics:
     """
     Thread-safe. A metric that several sources report is taken from the first of them: hypertune's file, Dropforge's
-    metrics file, event files on the disk, MLflow, event files in the bucket, and, of trials, lines on stdout.
+    metrics file, event files of the output and of the working directory, MLflow, event files in the bucket, of trials
+    lines on stdout, and the log.
     """
 
     def __init__(
@@ -95,14 +99,16 @@ class ProgramMetrics:
         self._history = settings.history
         self._metrics_file = MetricsFile(paths.metrics_file)
         self._events = EventFolder(paths.output)
+        self._work_events = EventFolder(None)
         self._output = None if settings.metric_ids is None else OutputMetrics()
-        self._lines = LogLines() if settings.reads_output else None
+        self._lines = LogLines(takes_all=settings.reads_output is True)
         self._mlflow = MlflowDatabase(paths.mlflow_database, paths.output, settings.saves_output, settings.log)
         self._hypertune = HypertuneFile(paths.hypertune_file)
         sources: Tuple[Optional[MetricSource], ...] = (
             self._hypertune,
             self._metrics_file,
             self._events,
+            self._work_events,
             self._mlflow,
             self._bucket_events,
             self._output,
@@ -127,6 +133,11 @@ class ProgramMetrics:
         Called for every sample that is taken, with its series as `name`, and with step and time. They must not raise,
         nor wait: the reading of metrics waits for them.
         """
+
+    def read_below(self, folder: Path) -> None:
+        """Reads event files in the working directory of the program, too, but for those that are there already."""
+        with self._reading:
+            self._work_events.open(folder)
 
     def continue_counts(self, counts: Mapping[str, int]) -> None:
         """Called before `start`: reports without a step are numbered on from those of earlier attempts."""
@@ -155,6 +166,7 @@ class ProgramMetrics:
             self._started_at = self._times.started_at = started_at
             if not (is_continued and self._restore()):
                 self._events.skip_existing()
+                self._work_events.skip_existing()
                 self._mlflow.start()
                 self._recover_history(None)
         if self._bucket_events is not None:
@@ -193,8 +205,8 @@ class ProgramMetrics:
         """Receives the program's output, in masked blocks of whole lines; does not wait for anything."""
         if self._output is not None and stream == 'stdout':
             self._output.add(block)
-        if self._lines is not None:
-            self._lines.add(block)
+        if stream != 'agent':
+            self._lines.add(block, time.time())
 
     def finish(self, is_hurried: bool) -> None:
         """
@@ -247,8 +259,8 @@ class ProgramMetrics:
     def _needs_bucket(self) -> bool:
         """Whether something may be reported to the bucket alone: of trials, a metric of the study."""
         if self._settings.metric_ids is None:
-            return not self._events.has_files
-        rank = self._sources.index(self._events)
+            return not (self._events.has_files or self._work_events.has_files)
+        rank = self._sources.index(self._work_events)
         return not all(self._names.has(name, rank) for name in self._measurements.metric_ids)
 
     def _read(self, is_last: bool, seconds_max: float) -> None:
@@ -270,7 +282,10 @@ class ProgramMetrics:
             try:
                 samples = source.read(is_last)
                 for index, sample in enumerate(samples, 1):
-                    self._take(sample, rank, index / len(samples))
+                    if source is self._lines and not self._keeps_printed(sample.name, rank):
+                        self._notify(sample)
+                    else:
+                        self._take(sample, rank, index / len(samples))
             except Exception as error:
                 # A job is not lost for a metric.
                 self._report(type(source).__name__, error)
@@ -295,10 +310,17 @@ class ProgramMetrics:
                         self._measurements.add(sample.name, sample.value, (step, self._elapsed_ms(sample.wall_time)))
         if self._history is not None:
             self._history.add(name, Point(step, at, sample.value))
-        taken = Sample(name, sample.value, step, at)
+        self._notify(Sample(name, sample.value, step, at))
+
+    def _keeps_printed(self, name: str, rank: int) -> bool:
+        """Whether a printed metric is kept; what is not is still looked at for its health."""
+        is_asked = self._settings.reads_output
+        return is_asked is True or (is_asked is None and not self._names.has_kind(name, rank - 1))
+
+    def _notify(self, sample: Sample) -> None:
         for listener in self.on_sample:
             try:
-                listener(taken)
+                listener(sample)
             except Exception as error:
                 self._report('a listener', error)
 

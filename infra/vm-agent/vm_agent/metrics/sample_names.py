@@ -1,8 +1,9 @@
 """Which samples are taken: a bounded number of names, each from one source."""
 
-from typing import Any, Dict, Optional, Set
+from typing import Any, Dict, FrozenSet, Optional, Set
 
 from vm_agent.logs.mask import Mask
+from vm_agent.metrics.metric_names import kind_of
 from vm_agent.metrics.records import Sample
 
 # Of the metrics whose source is known; a program that reports more names has no use for the rest.
@@ -20,6 +21,7 @@ class SampleNames:
         self._mask = mask
         self._wanted = wanted
         self._ranks: Dict[str, int] = {}
+        self._kinds: Dict[FrozenSet[str], int] = {}
         self.counts: Dict[str, int] = {}
         """The number of the last report of each metric that is reported without a step."""
         self._shown: Dict[str, str] = {}
@@ -36,6 +38,11 @@ class SampleNames:
         rank = self._ranks.get(name)
         return rank is not None and rank <= rank_max
 
+    def has_kind(self, name: str, rank_max: int) -> bool:
+        """Whether the same metric is known from a source of this rank or a better one, maybe under another name."""
+        rank = self._kinds.get(kind_of(name))
+        return rank is not None and rank <= rank_max
+
     def take(self, name: str, rank: int) -> Optional[str]:
         """Returns the name to show for one that a source of this rank reports; None if its reports are not taken."""
         known = self._ranks.get(name)
@@ -44,11 +51,17 @@ class SampleNames:
             return None
         if known is not None and known < rank:
             return None
+        if known is None:
+            self._add_kind(name, rank)
         self._ranks[name] = rank
         shown = self._shown.get(name)
         if shown is None:
             shown = self._shown[name] = self._mask(name)[:NAME_CHARS_MAX]
         return shown
+
+    def _add_kind(self, name: str, rank: int) -> None:
+        kind = kind_of(name)
+        self._kinds[kind] = min(rank, self._kinds.get(kind, rank))
 
     def _has_room(self, name: str) -> bool:
         if len(self._ranks) < NAME_COUNT_MAX or name in self._wanted:
@@ -69,3 +82,5 @@ class SampleNames:
 
     def restore(self, body: Dict[str, Any]) -> None:
         self._ranks, self.counts = dict(body['ranks']), dict(body['counts'])
+        for name, rank in self._ranks.items():
+            self._add_kind(name, rank)

@@ -34,7 +34,7 @@ function action(name: HealthField, description: string): Field {
 export const HEALTH_ROWS = {
   nonFinite: action(
     'nonFinite',
-    'A loss is NaN or infinite in three reports in a row. `rollback` continues from the last checkpoint that was saved before the first of them, twice at most.',
+    'A loss becomes NaN or infinite and stays so. `rollback` continues from the last checkpoint that was saved before the first of them, twice at most.',
   ),
   diverging: action('diverging', 'A loss rises far above its best value.'),
   plateau: action('plateau', 'A loss has not improved for most of the reports.'),
@@ -69,7 +69,7 @@ export function healthField(parentOf: ParentLookup): JobField {
     {
       description:
         'What follows from what is noticed about the training (docs/health.md): `warn`, `ignore`, or end the program.',
-      omitted: 'warnings; a loss that is NaN in three reports in a row ends the job',
+      omitted: 'warnings; a loss that stays NaN ends the job',
       examples: [{ nonFinite: 'warn', stalled: 'restart', stalledAfter: '30m' }],
       synonyms: ['healthCheck', 'healthChecks'],
       goesTo: { spec: 'health', vm: 'config.health' },

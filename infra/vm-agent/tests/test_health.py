@@ -231,6 +231,15 @@ class MonitorTest(unittest.TestCase):
         self.assertFalse(monitor.is_newly_stalled())
         self.assertIsNotNone(monitor.findings()[0].until)
 
+    def test_quarter_of_an_hour_of_preprocessing_and_a_cache_that_fills_end_nothing(self) -> None:
+        monitor = self.monitor()
+        for second in range(0, 900, 10):
+            self.clock.now += 10.0
+            used = min(0.7, 0.1 + second / 1_000) * 64 * GIB
+            monitor.add_reading(Reading(self.clock.now, memory_bytes=used, memory_bytes_max=64 * GIB))
+            self.assertFalse(monitor.is_newly_stalled())
+            self.assertIsNone(monitor.decide())
+
     def test_replicas_that_wait_for_others_do_not_stall_and_only_the_master_rolls_back(self) -> None:
         policy = Policy({'NON_FINITE': 'rollback', 'STALLED': 'restart'})
         for role, saves, expected in (

@@ -4,7 +4,7 @@ import math
 import sys
 import unittest
 from pathlib import Path
-from typing import Iterable, List
+from typing import Dict, Iterable, List
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
@@ -166,6 +166,50 @@ class CurvesTest(unittest.TestCase):
         self.assertEqual([one.id for one in healthy if one.stopped_for is not None], [], shown)
         self.assertLessEqual(sum(one.is_warned for one in healthy), 2, shown)
         self.assertGreaterEqual(sum(one.is_warned for one in ill), 0.9 * len(ill), shown)
+
+
+def falling(step: int) -> float:
+    return 2.3 * math.exp(-step / 60) + 0.2
+
+
+# What healthy programs print that look ill, a line every two seconds.
+HEALTHY_PROGRAMS: Dict[str, List[str]] = {
+    'a bad batch is skipped': [
+        'WARNING: loss is nan, skipping batch 140' if step % 50 < 4 else f'step {step} loss: {falling(step):.4f}'
+        for step in range(300)
+    ],
+    'mixed precision overflows in the first steps': [
+        f'step {step} loss: {"inf" if step < 8 else falling(step)} grad_norm: {"inf" if step < 16 else 1.5}'
+        for step in range(300)
+    ],
+    'the loss is infinite at step one': [f'step {step} loss: {falling(step) if step else "inf"}' for step in range(300)],
+    'the weight of KL grows': [
+        f'step {step} loss: {falling(step) + min(1, step / 100) * 20} kl: {20 - step / 100}' for step in range(300)
+    ],
+    'a curriculum gets harder': [
+        f'step {step} loss: {2.0 * math.exp(-(step % 100) / 20) + 0.1 * (step // 100)}' for step in range(300)
+    ],
+    'the schedule of the learning rate restarts': [
+        f'step {step} loss: {falling(step) + (1.2 * math.exp(-(step % 60) / 10) if step > 59 else 0)}' for step in range(300)
+    ],
+    'the data of a validation have one class': [f'epoch {step} loss: {falling(step)} val_auc: nan' for step in range(300)],
+    'NaN comes back': [f'step {step} loss: {"nan" if step % 30 < 5 else falling(step)}' for step in range(300)],
+    'the mean of no episode': [
+        f'step {step} loss: {falling(step)} mean_reward: {"nan" if step < 200 else step / 10}' for step in range(300)
+    ],
+    'values of settings': ['loss_mask: nan best_loss: inf loss_scale: inf', *(f'loss_mask: nan {step}' for step in range(300))],
+}
+
+
+class HealthyProgramsTest(unittest.TestCase):
+    def test_no_healthy_program_is_ended_or_warned_of(self) -> None:
+        self.assertEqual(len(HEALTHY_PROGRAMS), 10)
+        for name, lines in HEALTHY_PROGRAMS.items():
+            with self.subTest(name):
+                verdict = evaluate({'id': name, 'label': HEALTHY, 'how': 'log', 'seconds_per_line': 2, 'lines': lines})
+                self.assertIsNone(verdict.stopped_for)
+                warned = {code: finding.message for code, finding in verdict.findings.items() if code != 'PLATEAU'}
+                self.assertTrue(name in ('NaN comes back', 'mixed precision overflows in the first steps') or not warned, warned)
 
 
 class BenignLogsTest(unittest.TestCase):

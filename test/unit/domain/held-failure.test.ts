@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { causeOf } from '#shared/domain/cause.ts';
+import { CAUSES, type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import { evaluateHeldFailure, isHolding } from '#shared/domain/held-failure.ts';
 import { type HeldFailure, isPlaced, type Job } from '#shared/domain/job.ts';
 import { type Replica, UNINTERRUPTED } from '#shared/domain/replica.ts';
@@ -8,6 +9,8 @@ import { REBOOT_EFFECT_MS_MAX, TIMEOUTS, UPLOAD_GRACE_MS } from '#shared/domain/
 import { simulatedJob } from '../../simulation/simulated-job.ts';
 import { eventsFor, jobAfter } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
+
+const CAUSE_CODES = Object.keys(CAUSES) as CauseCode[];
 
 const T = 1_000_000;
 const ALIVE_AT = T + TIMEOUTS.heartbeatDelayMs;
@@ -171,6 +174,20 @@ describe('a held failure', () => {
   });
 });
 
+/** How a job goes on after a failure of one of its replicas while the others are alive. */
+function endOf(before: Job, cause: Cause, name: string) {
+  const started = jobAfter(before, ['PLACEMENT_CHOSEN', 1], ['VMS_CREATED', 2], ['REPLICA_STARTED', 3]);
+  let after = exit(started, { exit: failed(cause), replica: name });
+  if (isPlaced(after) && isHolding(after)) {
+    const replicas = ['master-0', 'worker-0', 'worker-1'].map((one) => replica(one));
+    const outcome = evaluateHeldFailure(after, replicas, { now: ALIVE_AT, timeouts: TIMEOUTS });
+    const event = { ...eventsFor(after, ALIVE_AT).HELD_FAILURE_RESOLVED, exit: outcome ?? SUCCESS };
+    after = transition(after, event).job;
+  }
+  const ended = after.status === 'CLOSING' ? after.verdict.cause : after.ledger[0]?.cause;
+  return { attempt: after.attempt, status: after.status, ended: { ...ended, message: '' } };
+}
+
 describe('the cause', () => {
   const exited = (cause: typeof BUG, endedAt: number) => ({ ...EXITED, exit: failed(cause), endedAt });
   const causeWith = (worker1: Partial<Replica>) => {
@@ -190,27 +207,32 @@ describe('the cause', () => {
     expect(causeWith(exited(BUG, T + 5_000))?.message).toMatch(/^Replica worker-1 failed first/);
   });
 
-  it.each([true, false])('is diagnosed, and tried again or not (%s), as that of one machine', (canRetryHelp) => {
-    const diagnosis = { label: 'gpu_oom', remedy: 'Halve the batch.', canRetryHelp, line: 'CUDA out of memory' };
-    const cause = { ...BUG, diagnosis };
-    const twice = { ...job, spec: { ...job.spec, limits: { ...job.spec.limits, restartsMax: 2 } } };
-    const alone = { ...twice, spec: { ...twice.spec, replicaGroups: [twice.spec.replicaGroups[0]] as const } };
-    const ended = [twice, alone].map((one) => {
-      const before = jobAfter(one, ['PLACEMENT_CHOSEN', 1], ['VMS_CREATED', 2], ['REPLICA_STARTED', 3]);
-      const after = exit(before, { exit: failed(cause), replica: 'master-0' });
-      if (!isPlaced(after) || !isHolding(after)) {
-        return after;
-      }
-      const replicas = ['master-0', 'worker-0', 'worker-1'].map((name) => replica(name));
-      const outcome = evaluateHeldFailure(after, replicas, { now: ALIVE_AT, timeouts: TIMEOUTS });
-      const event = { ...eventsFor(after, ALIVE_AT).HELD_FAILURE_RESOLVED, exit: outcome ?? SUCCESS };
-      return transition(after, event).job;
+  it('is diagnosed, and tried again or not, as that of one machine, for every cause and diagnosis', () => {
+    const diagnoses = fc.record({
+      label: fc.string(),
+      remedy: fc.string(),
+      canRetryHelp: fc.boolean(),
+      line: fc.option(fc.string(), { nil: undefined }),
     });
-    const causes = ended.map((after) => (after.status === 'CLOSING' ? after.verdict.cause : after.ledger[0]?.cause));
-    expect(ended.map(({ attempt, status }) => [attempt, status])).toEqual(
-      Array(2).fill(canRetryHelp ? [2, 'QUEUED'] : [1, 'CLOSING']),
+    const causes = fc
+      .record({ code: fc.constantFrom(...CAUSE_CODES), evidence: fc.array(fc.string(), { maxLength: 3 }) })
+      .map(({ code, evidence }) => causeOf(code, 'It failed.', evidence));
+    const failures = fc.tuple(
+      causes,
+      fc.option(diagnoses),
+      fc.nat({ max: 3 }),
+      fc.constantFrom('master-0', 'worker-1'),
     );
-    expect(causes.map((one) => one?.diagnosis)).toEqual([diagnosis, diagnosis]);
+    fc.assert(
+      fc.property(failures, ([cause, diagnosis, restartsMax, name]) => {
+        const whole = diagnosis === null ? cause : { ...cause, diagnosis };
+        const limits = { ...job.spec.limits, restartsMax };
+        const twice = { ...job, spec: { ...job.spec, limits } };
+        const alone = { ...twice, spec: { ...twice.spec, replicaGroups: [twice.spec.replicaGroups[0]] as const } };
+        const [cluster, machine] = [endOf(twice, whole, name), endOf(alone, whole, 'master-0')];
+        expect(cluster).toEqual(machine);
+      }),
+    );
   });
 
   it('names the only one that failed without mentioning others', () => {

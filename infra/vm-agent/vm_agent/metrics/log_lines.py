@@ -176,10 +176,11 @@ class LogLines:
     def _find_texts(self, segment: str, is_counted: bool) -> Dict[str, str]:
         """Returns the metrics of a line, if it is one of a training: it says where that stands, or has a loss or a score."""
         pairs: Dict[str, str] = {}
+        parts = [(found.end(), found['of'].lower()) for found in PART_OF.finditer(segment)]
         for pattern in (PAIR, WORDS):
             for count, match in enumerate(pattern.finditer(segment)):
                 is_read = count < PAIR_COUNT_MAX and (pattern is PAIR or self._is_words(segment, match, is_counted))
-                name = _qualified(segment, match) if is_read else None
+                name = _qualified(segment, match, parts) if is_read else None
                 if name is not None:
                     pairs.setdefault(name, match['value'])
         sentence = AFTER_STEP.search(segment) or (None if pairs else DARKNET.match(segment) or SENTENCE.search(segment))
@@ -300,16 +301,17 @@ def _find_round(segment: str, is_in_epoch: bool) -> Optional[Tuple[float, Option
     return float(match['at']), None if match['max'] is None else float(match['max'])
 
 
-def _qualified(segment: str, match: 're.Match[str]') -> Optional[str]:
-    """Returns the name of a metric with what it is of, `val/Loss`; None for the best of earlier values."""
+def _qualified(segment: str, match: 're.Match[str]', parts: List[Tuple[int, str]]) -> Optional[str]:
+    """
+    Returns the name of a metric with what it is of, `val/Loss`; None for the best of earlier values. `parts` are the ends
+    of words that say what follows them is of.
+    """
     name = match['name']
     qualifier = QUALIFIER.search(segment[max(0, match.start() - QUALIFIER_CHARS_MAX) : match.start()])
     if qualifier is not None:
         of = qualifier['of'].lower()
         return None if of in NO_QUALIFIERS else f'{of}/{name}'
-    part = ''
-    for found in PART_OF.finditer(segment, 0, match.start()):
-        part = found['of'].lower()
+    part = next((of for end, of in reversed(parts) if end <= match.start()), '')
     return f'{part}/{name}' if part in EVALUATIONS and not words_of(name) & EVALUATIONS else name
 
 

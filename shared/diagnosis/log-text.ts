@@ -60,7 +60,7 @@ const HARMLESS: readonly RegExp[] = [
   /falling back to (?:single GPU|a single)|\(Dry Run Mode\)|No module named '(?:google\.appengine|triton|flash_attn)'|no module 'xformers'/i,
   /pip's dependency resolver does not currently|which is not installed\.|which is incompatible\.|may experience errors when installing/,
   /logging before flag\.Parse|google-dockercfg|ALREADY_EXISTS|policy-rc\.d denied|is not supported on the TPU\. Execution will fail if/,
-  /NCCL INFO|\(DEBUG INFO\)|this does not indicate an error|Local rendezvous is aborting with status: OUT_OF_RANGE/,
+  /NCCL INFO|\(DEBUG INFO\)|this (?:does not indicate|is not) an error|Local rendezvous is aborting with status: OUT_OF_RANGE/,
   /caller indicates that this is not a failure|Error occurred when finalizing GeneratorDataset|exceeds 10% of (?:free )?system memory/,
   /(?<!Error: )Unable to initialize backend|application has authenticated using end user credentials|was specified in DDP constructor/,
   /wandb: .{0,40}entering retry loop|To avoid this warning|\bretrying with (?:a )?(?:smaller )?batch size/,

@@ -69,6 +69,11 @@ with open(os.environ['DROPFORGE_METRICS_FILE'], 'a') as file:
     });
   });
 
+  it('does not report that it saved nothing if it says that it saved its model in another bucket', async () => {
+    configure(cloud(), [await makeSdist('print("Saved the model to gs://models/digits/1")\n')]);
+    expect((await ended(machine().boot())).savedNothing).toBeUndefined();
+  });
+
   it('has the files that it wrote to its working directory in the job directory', async () => {
     const task = `
 import os

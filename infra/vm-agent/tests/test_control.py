@@ -163,8 +163,18 @@ class EndTest(unittest.TestCase):
         self.assertEqual(evidence[:3], root)
         self.assertEqual(evidence[3:], [f'warning {number}' for number in range(23, 60)])
 
+    def test_errors_that_were_none_do_not_displace_the_last_exception(self) -> None:
+        noise = tuple(f'\x1b[31m06:00:{number:02} ERROR shard {number} is slow\x1b[0m' for number in range(120))
+        failure = ('Traceback (most recent call last):', 'KeyError: 3')
+        end = replace(END, return_code=1, stderr=(*failure, *noise, 'This is not an error.'), stderr_errors=failure)
+        evidence = describe_end(end).to_json()['evidence']
+        self.assertEqual(evidence[:2], list(failure))
+        self.assertEqual(evidence[2], '… 118 similar lines')
+        self.assertEqual((len(evidence), [line for line in evidence if '\x1b' in line]), (6, []))
+
     def test_long_lines_at_the_end_leave_room_for_the_root(self) -> None:
-        end = replace(END, return_code=1, stderr=('x' * 5_000,) * 60, stderr_errors=('ValueError: the root',) * 8)
+        lines = tuple('x' * 5_000 + str(number) for number in range(60))
+        end = replace(END, return_code=1, stderr=lines, stderr_errors=('ValueError: the root',) * 8)
         evidence = describe_end(end).to_json()['evidence']
         self.assertEqual(evidence[0], 'ValueError: the root')
         self.assertLessEqual(len(json.dumps(evidence)), 40_960)

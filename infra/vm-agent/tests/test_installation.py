@@ -46,7 +46,7 @@ class InstallTest(unittest.TestCase):
             opened.writestr('t/setup.py', SETUP)
             opened.writestr('t/src/trainer/__init__.py', '')
 
-        def run_tool(argv: Sequence[str]) -> ToolResult:
+        def run_tool(argv: Sequence[str], *, is_logged: bool = True) -> ToolResult:
             self.commands.append(argv)
             return ToolResult(exit_code, ("Cannot import 'no_such_backend.api'",))
 
@@ -82,6 +82,7 @@ class UvTest(unittest.TestCase):
         self.folder = Path(holder.name)
         self.commands: List[Sequence[str]] = []
         self.logged: List[str] = []
+        self.printed: List[str] = []
         self.plan = ['Resolved 3 packages in 5ms', 'Would install 1 package', ' + einops==0.8.1']
 
     def install(self, exit_codes: Dict[str, int], **variables: str) -> None:
@@ -92,8 +93,9 @@ class UvTest(unittest.TestCase):
         (bin_folder / 'uv').chmod(0o755)
         (self.folder / 'simple').mkdir()
 
-        def run_tool(argv: Sequence[str]) -> ToolResult:
+        def run_tool(argv: Sequence[str], *, is_logged: bool = True) -> ToolResult:
             self.commands.append(argv)
+            self.printed += ['ERROR: Could not find a version'] if is_logged and '--no-index' in argv else []
             if '--no-index' in argv:
                 return ToolResult(1, ('ERROR: No matching distribution found for einops',))
             lines = tuple(self.plan) if '--dry-run' in argv else ('installed',)
@@ -122,9 +124,15 @@ class UvTest(unittest.TestCase):
         self.assertEqual(installation[-1], 'einops==0.8.1')
         self.assertIn('--default-index', installation)
 
-    def test_logs_that_the_errors_of_the_attempt_without_an_index_are_none(self) -> None:
+    def test_says_why_an_index_is_used_without_the_errors_of_the_attempt_that_had_none(self) -> None:
         self.install({})
-        self.assertIn('The machine image lacks einops, so a package index is used. This is not an error.', self.logged)
+        self.assertIn('The machine image lacks einops, so a package index is used.', self.logged)
+        self.assertEqual(self.printed, [])
+
+    def test_logs_the_attempt_without_an_index_if_it_is_the_last_one(self) -> None:
+        with self.assertRaises(ReplicaEnded):
+            self.install({}, PIP_NO_INDEX='1')
+        self.assertIn('ERROR: No matching distribution found for einops', self.logged)
 
     def test_leaves_to_pip_what_uv_cannot_do(self) -> None:
         self.install({'uv': 1})

@@ -8,7 +8,9 @@ from typing import List, Optional, Sequence, Tuple
 
 from vm_agent.control.config import Limits
 from vm_agent.control.state_file import State
+from vm_agent.program.evidence import clean_evidence, clean_line
 from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, LINE_CHARS_MAX, DecisiveFinding, ExitReport, shorten
+from vm_agent.program.saved_uris import find_saved_uris
 
 # Reserved out of a notice for the time after the program: the last changed files, the manifest and the exit report.
 FINAL_SAVE_SECONDS = 30.0
@@ -125,6 +127,7 @@ def describe_end(end: ProgramEnd) -> ExitReport:
         signal=-end.return_code if end.return_code < 0 else None,
         evidence=notice.evidence if notice is not None and notice.evidence else _evidence(end),
         health=None if notice is None else notice.health,
+        saved_uris=find_saved_uris((*end.stdout, *end.stderr)),
     )
 
 
@@ -141,9 +144,10 @@ def _classify_end(end: ProgramEnd) -> Tuple[str, str]:
 
 
 def _evidence(end: ProgramEnd) -> Tuple[str, ...]:
-    has_stderr, tail = any(line.strip() for line in end.stderr), _tail(end)
+    tail = _tail(end)
+    has_stderr = any(line.strip() for line in end.stderr)
     earlier = [*end.kernel, *(end.stdout_errors if has_stderr else ()), *end.stderr_errors]
-    earlier += [] if has_stderr else list(end.stdout_errors)
+    earlier = [clean_line(line) for line in (*earlier, *(() if has_stderr else end.stdout_errors))]
     known = set(tail)
     root = [shorten(line, ROOT_LINE_CHARS_MAX) for line in dict.fromkeys(earlier) if line.strip() and line not in known]
     if not root:
@@ -160,8 +164,7 @@ def _evidence(end: ProgramEnd) -> Tuple[str, ...]:
 
 
 def _tail(end: ProgramEnd) -> Tuple[str, ...]:
-    lines = [line for line in end.stderr if line.strip()] or [line for line in end.stdout if line.strip()]
-    return tuple(lines[-EVIDENCE_LINES_MAX:])
+    return tuple((clean_evidence(end.stderr) or clean_evidence(end.stdout))[-EVIDENCE_LINES_MAX:])
 
 
 def _signal_name(number: int) -> str:

@@ -46,8 +46,8 @@ class PythonLauncher:
         environment = {**tool_environment(os.environ, _program_paths(replica, ()), replica.vm), **secrets}
         paths = InstallPaths(replica.home / 'venv', environment)
 
-        def run_tool(argv: Sequence[str]) -> ToolResult:
-            return replica.supervisor.run_tool(_command(replica, argv, environment, replica.home))
+        def run_tool(argv: Sequence[str], *, is_logged: bool = True) -> ToolResult:
+            return replica.supervisor.run_tool(_command(replica, argv, environment, replica.home), is_logged)
 
         module = replica.config.spec.module
         plan = plan_packages(archives, replica.home / 'sources', module)

@@ -20,6 +20,7 @@ from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.metrics.program_metrics import READ_SECONDS
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
+from vm_agent.program.saved_uris import find_output_arguments, is_outside
 from vm_agent.program.usage import measure_tree
 from vm_agent.storage.client import END_KEY, SUCCESS_KEY, StorageRejected
 from vm_agent.storage.foreign_files import has_link
@@ -90,7 +91,8 @@ def save_output(replica: Replica, state: State, report: ExitReport, seconds_max:
         problems = (str(error),)
     if not problems:
         replica.findings.end()
-        return replace(report, saved_nothing=report.is_success and not _has_files(replica))
+        has_saved = _saves_elsewhere(replica, report) or _has_files(replica)
+        return replace(report, saved_nothing=report.is_success and not has_saved)
     message = f'{report.message} The output could not be saved: {problems[0]}'
     if report.is_success:
         return replace(report, reason='JOB_DIR_UNWRITABLE', message=message, evidence=problems)
@@ -113,6 +115,12 @@ def _reopen_output(replica: Replica, state: State, policy: RetryPolicy) -> None:
     if folder is not None and not has_link(replica.home, folder):
         sync.tree.work = open_work_folder(replica, folder)
     sync.record_committed(replica.directory.read_manifest(policy))
+
+
+def _saves_elsewhere(replica: Replica, report: ExitReport) -> bool:
+    """Whether the program was told, or says, that it saves its results outside of the job directory."""
+    spec = replica.config.spec
+    return any(is_outside(uri, spec.job_dir) for uri in (*find_output_arguments(spec.args), *report.saved_uris))
 
 
 def _has_files(replica: Replica) -> bool:

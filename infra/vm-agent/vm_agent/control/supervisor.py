@@ -69,10 +69,11 @@ class Supervisor:
         if notice is not None:
             raise ReplicaEnded(ExitReport(notice.reason, notice.message))
 
-    def run_tool(self, command: Command) -> ToolResult:
+    def run_tool(self, command: Command, is_logged: bool = True) -> ToolResult:
         """Runs one of the agent's tools. Raises ReplicaEnded if it had to be stopped."""
         start = partial(ChildProcess, command)
-        end = self._run(start, None, lambda _stream, block: self._monitored.on_output('agent', block))
+        forward = self._monitored.on_output if is_logged else lambda _stream, _block: None
+        end = self._run(start, None, lambda _stream, block: forward('agent', block))
         if end.notice is not None:
             raise ReplicaEnded(ExitReport(end.notice.reason, end.notice.message, evidence=tuple(end.stderr)))
         return ToolResult(end.return_code, (*end.stdout, *end.stderr))

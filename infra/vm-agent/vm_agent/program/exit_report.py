@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
+from vm_agent.program.evidence import clean_evidence
+
 # The values of `EXIT_REASONS` in shared/domain/exit-report.ts.
 EXIT_REASONS = (
     'EXITED',
@@ -62,6 +64,8 @@ class ExitReport:
     """Whether the program succeeded, and the job directory has no file of it."""
     health: Optional[DecisiveFinding] = None
     """With the reason UNHEALTHY."""
+    saved_uris: Tuple[str, ...] = ()
+    """Where the program says that it has saved something; not reported."""
 
     def __post_init__(self) -> None:
         if self.reason not in EXIT_REASONS:
@@ -129,10 +133,10 @@ def shorten(text: str, chars_max: int) -> str:
 
 
 def truncate_evidence(lines: Iterable[str]) -> Tuple[str, ...]:
-    """Returns the last lines, without blank ones, that the schema and the size of a heartbeat allow."""
+    """Returns the last lines, cleaned, that the schema and the size of a heartbeat allow."""
     kept = []
     bytes_left = EVIDENCE_BYTES_MAX
-    for line in reversed([line for line in lines if line.strip()][-EVIDENCE_LINES_MAX:]):
+    for line in reversed(clean_evidence(lines)[-EVIDENCE_LINES_MAX:]):
         truncated = shorten(line, LINE_CHARS_MAX)
         bytes_left -= len(json.dumps(truncated))
         if bytes_left < 0:

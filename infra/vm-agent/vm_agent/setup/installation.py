@@ -16,6 +16,7 @@ from vm_agent.cache.environment_cache import EnvironmentCache
 from vm_agent.cache.files import NotCacheable, describe_environment, list_distributions
 from vm_agent.cache.key import Installation, environment_key
 from vm_agent.cache.store import Store
+from vm_agent.program.evidence import clean_evidence
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.setup.installers import InstallPaths, Pip, RunTool, ToolResult, find_uv
 from vm_agent.setup.own_packages import OwnPackages, UnreadableWheel, read_own_packages, unpack_plain_wheel
@@ -161,22 +162,29 @@ class Installer:
         indexes = None if targets.is_buildable else probe_indexes(self.paths.python, self.paths.environment)
         if indexes is None or not indexes.reachable:
             offline = self._pip.install_offline(targets.paths)
-            if offline.exit_code == 0:
-                return 'pip'
-            missing = find_missing(offline.lines)
-            if missing is None:
-                raise _failure(f'pip could not install the package: {find_error(offline.lines)}', offline, '')
-            indexes = indexes or probe_indexes(self.paths.python, self.paths.environment)
-            if not indexes.reachable:
-                raise _missing(offline, indexes)
-            # pip has logged errors, which are none if the index has what is missing.
-            self.log(f'The machine image lacks {missing}, so a package index is used. This is not an error.', 'INFO')
+            missing = None if offline.exit_code == 0 else find_missing(offline.lines)
+            if missing is not None:
+                indexes = indexes or probe_indexes(self.paths.python, self.paths.environment)
+            if missing is None or indexes is None or not indexes.reachable:
+                return self._end_offline(offline, missing, indexes)
+            # What pip prints of it would be errors, which are none if the index has what is missing.
+            self.log(f'The machine image lacks {missing}, so a package index is used.', 'INFO')
         if self._install_with_uv(targets, indexes):
             return 'uv'
         online = self._pip.install(targets.paths, indexes)
         if online.exit_code != 0:
             raise _missing(online, indexes)
         return 'pip'
+
+    def _end_offline(self, offline: ToolResult, missing: Optional[str], indexes: Optional[Indexes]) -> str:
+        """The attempt without an index is the last one: logs it, and raises ReplicaEnded if it has failed."""
+        for line in clean_evidence(offline.lines):
+            self.log(line, 'INFO')
+        if offline.exit_code == 0:
+            return 'pip'
+        if missing is None or indexes is None:
+            raise _failure(f'pip could not install the package: {find_error(offline.lines)}', offline, '')
+        raise _missing(offline, indexes)
 
     def _install_with_uv(self, targets: _Targets, indexes: Indexes) -> bool:
         """Whatever uv cannot do is left to pip, whose errors are those that users know."""

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from vm_agent.cache.files import site_packages
 from vm_agent.setup.package_index import Indexes
@@ -25,8 +25,10 @@ class ToolResult:
     """The last lines of its output."""
 
 
-RunTool = Callable[[Sequence[str]], ToolResult]
-"""Runs a command under the supervisor; raises ReplicaEnded if the VM is told to stop in the meantime."""
+class RunTool(Protocol):
+    def __call__(self, argv: Sequence[str], *, is_logged: bool = True) -> ToolResult:
+        """Runs a command under the supervisor; raises ReplicaEnded if the VM is told to stop in the meantime."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class Pip:
     run_tool: RunTool
 
     def install_offline(self, targets: Sequence[str]) -> ToolResult:
-        """Installs what needs no index: the image satisfies every requirement."""
-        return self._run('install', '--no-index', '--no-build-isolation', *targets)
+        """Installs what needs no index: the image satisfies every requirement. What it prints is not logged."""
+        return self._run('install', '--no-index', '--no-build-isolation', *targets, is_logged=False)
 
     def install_alone(self, wheels: Sequence[str]) -> ToolResult:
         """Installs wheels whose requirements are installed already."""
@@ -84,9 +86,9 @@ class Pip:
     def ensure(self) -> ToolResult:
         return self.run_tool([str(self.python), '-m', 'ensurepip', '--default-pip'])
 
-    def _run(self, command: str, *arguments: str) -> ToolResult:
+    def _run(self, command: str, *arguments: str, is_logged: bool = True) -> ToolResult:
         options = ['--no-input', '--disable-pip-version-check', '--no-color']
-        return self.run_tool([str(self.python), '-m', 'pip', command, *options, *arguments])
+        return self.run_tool([str(self.python), '-m', 'pip', command, *options, *arguments], is_logged=is_logged)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,10 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   const uriOf = await uploadPackages(client, { built, jobId, bucket });
   const text = printJobFile(named.request.applyFlags(request.file.draft, uriOf));
   const source = await sendJobFile(target, { client, jobId, text });
-  const work = waitForVerdict(client, source, io.interrupted);
+  const work = waitForVerdict(client, source, {
+    signal: io.interrupted,
+    onSlow: (notice) => io.stderr.write(`${notice}\n`),
+  });
   const verdict = await reportInterruption(jobId, { signal: io.interrupted, work });
   const report = relocateProblems(verdict, request.file.draft);
   print({ json: report, text: describeReport(report, io.stdout) });

@@ -10,9 +10,16 @@ import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX, type Report, reportSchema } from '#shared/protocol/report.ts';
 
-/** Time to wait for the verdict on a submission. */
-const VERDICT_TIMEOUT_MS = 30_000;
-const VERDICT_POLL_MS = 200;
+/** Times since a submission, and the interval at which its verdict is read. */
+export const VERDICT_WAIT = {
+  pollMs: 200,
+  /** When the reason for the delay is printed. */
+  noticeMs: 5_000,
+  /** For packages that the job still waits for. */
+  waitingMs: 30_000,
+  /** The functions that inspect packages have 300 s (terraform/functions.tf). */
+  timeoutMs: 300_000,
+};
 
 /**
  * Submits a job by uploading its job file. Job ids are never reused, except that a submission that was rejected, or
@@ -48,22 +55,40 @@ export async function isJobIdTaken(
   return found.length > 0 && (await readReport(client, reportOf(object)))?.verdict !== 'REFUSED';
 }
 
+type VerdictOptions = {
+  readonly signal: AbortSignal;
+  /** Receives a sentence for the user if the verdict takes longer than usual. */
+  readonly onSlow?: (notice: string) => void;
+  readonly wait?: typeof VERDICT_WAIT;
+};
+
 /** Waits for the verdict on an upload: the report that intake writes next to it. Throws Failure on timeout. */
-export async function waitForVerdict(client: ObjectClient, source: ObjectName, signal: AbortSignal): Promise<Report> {
-  const deadlineMs = Date.now() + VERDICT_TIMEOUT_MS;
+export async function waitForVerdict(
+  client: ObjectClient,
+  source: ObjectName,
+  { signal, onSlow, wait = VERDICT_WAIT }: VerdictOptions,
+): Promise<Report> {
+  const startedAtMs = Date.now();
+  let isSlow = false;
   for (;;) {
     const report = await readReport(client, reportOf(source));
-    const isTimedOut = Date.now() >= deadlineMs;
-    if (report !== undefined && (report.verdict !== 'WAITING' || isTimedOut)) {
+    const waitedMs = Date.now() - startedAtMs;
+    if (report !== undefined && (report.verdict !== 'WAITING' || waitedMs >= wait.waitingMs)) {
       return report;
     }
-    if (isTimedOut) {
+    if (waitedMs >= wait.timeoutMs) {
       throw new Failure(
-        `${toGsUri(source)} was submitted, but there is no verdict after ${VERDICT_TIMEOUT_MS / 1_000} s. ` +
+        `${toGsUri(source)} was submitted, but there is no verdict after ${wait.timeoutMs / 1_000} s. ` +
           `Check again later with \`${programName()} cat ${toGsUri(reportOf(source))}\`, or check the cloud with \`${programName()} status\`.`,
       );
     }
-    await sleep(VERDICT_POLL_MS, undefined, { signal });
+    if (!isSlow && waitedMs >= wait.noticeMs) {
+      isSlow = true;
+      onSlow?.(
+        `${toGsUri(source)} was submitted; its packages are being inspected, which can take ${wait.timeoutMs / 60_000} minutes. Ctrl-C ends the waiting, not the job.`,
+      );
+    }
+    await sleep(wait.pollMs, undefined, { signal });
   }
 }
 

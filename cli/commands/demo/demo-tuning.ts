@@ -42,7 +42,7 @@ export async function tuneExample(invocation: Invocation, cloud: DemoCloud): Pro
     ]) {
       const source = await uploadTuningExample(clients.objects, target);
       progress.print({ event: 'dropped', uri: toGsUri(source) }, `uploaded examples/digits to ${toGsUri(source)}`);
-      const report = await waitForVerdict(clients.objects, source, signal);
+      const report = await waitForVerdict(clients.objects, source, { signal });
       if (report.verdict !== 'ACCEPTED') {
         print({ json: report, text: describeReport(report, io.stdout) });
         return 1;

@@ -67,7 +67,7 @@ async function trainExample(invocation: Invocation, { progress, dataDir, endpoin
   try {
     const source = await uploadExample(objects, { bucket: endpoints.uploadBucket, jobId });
     progress.print({ event: 'dropped', uri: toGsUri(source) }, `uploaded examples/digits to ${toGsUri(source)}`);
-    const report = await waitForVerdict(objects, source, signal);
+    const report = await waitForVerdict(objects, source, { signal });
     if (report.verdict !== 'ACCEPTED') {
       print({ json: report, text: describeReport(report, io.stdout) });
       return 1;

@@ -1,28 +1,9 @@
+import { distributionOf } from '#shared/python/python-packages.ts';
 import { didYouMean, nearestName } from '#shared/text/nearest-name.ts';
 
-/** Modules whose distributions have another name. */
-const DISTRIBUTIONS: Readonly<Record<string, string>> = {
-  sklearn: 'scikit-learn',
-  skimage: 'scikit-image',
-  cv2: 'opencv-python-headless',
-  PIL: 'Pillow',
-  yaml: 'PyYAML',
-  bs4: 'beautifulsoup4',
-  dateutil: 'python-dateutil',
-  dotenv: 'python-dotenv',
-  Crypto: 'pycryptodome',
-  hypertune: 'cloudml-hypertune',
-  tensorboardX: 'tensorboardX',
-  pytorch_lightning: 'pytorch-lightning',
-  google: 'google-cloud-storage (or the client of another service)',
-  serial: 'pyserial',
-  attr: 'attrs',
-  git: 'GitPython',
-  fitz: 'PyMuPDF',
-  faiss: 'faiss-cpu',
-  umap: 'umap-learn',
-  Levenshtein: 'python-Levenshtein',
-};
+const SOME_GOOGLE_CLIENT = 'google-cloud-storage (or the client of another service)';
+
+const normalized = (module: string) => module.toLowerCase().replaceAll('_', '-');
 
 /** Packages that programs for training often require. */
 const KNOWN: readonly string[] = [
@@ -51,14 +32,16 @@ const KNOWN: readonly string[] = [
     'omegaconf',
     'hydra-core',
   ],
-  ...Object.values(DISTRIBUTIONS).filter((name) => !name.includes(' ')),
+  ...['scikit-image', 'opencv-python-headless', 'pillow', 'pyyaml', 'beautifulsoup4', 'pytorch-lightning', 'faiss-cpu'],
 ];
 
 /** What to require for a module that is missing, as a sentence after another one; empty if that is not known. */
 export function describeDistribution(module: string): string {
   const [top = ''] = module.split('.');
-  const distribution = Object.hasOwn(DISTRIBUTIONS, top) ? DISTRIBUTIONS[top] : undefined;
-  return distribution === undefined ? describeNearest(top) : ` The package ${distribution} has it.`;
+  const known = distributionOf(module) ?? distributionOf(top);
+  const distribution = top === 'google' ? (known ?? SOME_GOOGLE_CLIENT) : known;
+  const isNamedSo = distribution === undefined || distribution === normalized(top);
+  return isNamedSo ? describeNearest(top) : ` The package ${distribution} has it.`;
 }
 
 /** `Did you mean "numpy"?` after another sentence, for a name that is none of the known ones, but near to one. */

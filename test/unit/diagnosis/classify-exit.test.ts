@@ -118,7 +118,7 @@ describe('classifyExit', () => {
   });
 
   it.each([
-    ["ModuleNotFoundError: No module named 'yaml'", 'Module yaml is not installed. The package PyYAML has it. '],
+    ["ModuleNotFoundError: No module named 'yaml'", 'Module yaml is not installed. The package pyyaml has it. '],
     [
       "ImportError: cannot import name 'Iterable' from 'collections' (/usr/lib/python3.11/collections/__init__.py)",
       'The installed version of collections has no Iterable. ',

@@ -1,14 +1,14 @@
 import { basename, resolve } from 'node:path';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { describeError, UsageFailure } from '#cli/core/failure.ts';
-import { describeValidation, toJson } from '#cli/render/describe-validation.ts';
+import { describeValidation, toJson, type Validation } from '#cli/render/describe-validation.ts';
 import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes, readJobFileStream } from '#cli/submit/job-file.ts';
 import { type JobFileValidation, NOTHING_TO_RUN, validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
 /** Adds findings about the package to the validation of a job file. */
-type PackageCheck = (validation: JobFileValidation, bytes: Uint8Array) => JobFileValidation;
+type PackageCheck = (validation: JobFileValidation, bytes: Uint8Array) => Validation;
 
 export const jobsValidate: Command = {
   operands: [{ name: 'FILE', summary: 'job files in YAML or JSON; - for standard input', count: 'many' }],
@@ -42,7 +42,7 @@ export const jobsValidate: Command = {
 async function validate(
   file: string,
   { invocation, checkPackage }: { readonly invocation: Invocation; readonly checkPackage: PackageCheck },
-): Promise<JobFileValidation> {
+): Promise<Validation> {
   const { io } = invocation;
   let bytes: Uint8Array;
   try {
@@ -72,19 +72,21 @@ async function createPackageCheck({ flag, flags, io }: Invocation): Promise<Pack
   const { inspectLocalPackage, validatePackages } = await import('#cli/submit/check-packages.ts');
   const { readJobFile } = await import('#shared/job-file/read-job-file.ts');
   const { masterOf } = await import('#shared/job-file/draft/job-draft.ts');
-  const { isPrebuiltImage } = await import('#shared/catalog/executor-images.ts');
+  const { isPrebuiltImage, runtimeVersionOf } = await import('#shared/catalog/executor-images.ts');
   const { checksToSkip } = await import('#shared/package/lint/lint-packages.ts');
   const disabledChecks = await readIgnored(flags);
+  const { runtimeFor } = await import('#infra/machine-image/read-runtimes.ts');
   const report = await inspectLocalPackage(resolve(io.cwd, path));
   return (validation, bytes) => {
     const { draft } = readJobFile(bytes, { fileName: 'job file' });
     const program = draft === null ? undefined : masterOf(draft).program;
     const image = program?.imageUri?.value;
+    const runtimeVersion = draft?.runtimeVersion?.value ?? (image === undefined ? undefined : runtimeVersionOf(image));
     const programOptions = { workdir: draft?.programOptions.workdir?.value };
     const isContainer = image !== undefined && !isPrebuiltImage(image);
     const found = validatePackages(
       [{ name: basename(path), report }],
-      { module: program?.pythonModule?.value, plan: validation.plan },
+      { module: program?.pythonModule?.value, plan: validation.plan, image: runtimeFor(runtimeVersion) },
       new Set([...disabledChecks, ...checksToSkip({ kind: isContainer ? 'CONTAINER' : 'PYTHON' }, { programOptions })]),
     );
     return {
@@ -92,6 +94,7 @@ async function createPackageCheck({ flag, flags, io }: Invocation): Promise<Pack
       verdict: found.problems.length === 0 ? validation.verdict : 'invalid',
       errors: [...validation.errors, ...found.problems],
       warnings: [...validation.warnings, ...found.warnings],
+      hints: found.hints ?? [],
     };
   };
 }

@@ -7,8 +7,11 @@ import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validate-
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
+/** With `--package`, what is sound but could be better. */
+export type Validation = JobFileValidation & { readonly hints?: readonly Problem[] };
+
 /** Converts the validation of one file to its JSON output. Unknown values are null. */
-export function toJson(file: string, validation: JobFileValidation): object {
+export function toJson(file: string, validation: Validation): object {
   const { dialect, verdict, isRunnable, errors, warnings, cluster, trials, price, plan, images, parameters } =
     validation;
   return {
@@ -18,6 +21,7 @@ export function toJson(file: string, validation: JobFileValidation): object {
     isRunnable,
     errors,
     warnings,
+    ...(validation.hints === undefined ? {} : { hints: validation.hints }),
     cluster,
     runs: plan && describeRun(plan),
     images,
@@ -36,13 +40,14 @@ function describeRun({ groups, provisioningModel }: JobPlan): readonly object[] 
 }
 
 /** Formats the validation of one file: errors and warnings with remedies, the machines and their price. */
-export function describeValidation(file: string, validation: JobFileValidation, output: Output): string {
+export function describeValidation(file: string, validation: Validation, output: Output): string {
   const { verdict, dialect, errors, warnings, plan, images, isRunnable } = validation;
   const format = dialect === null ? '' : `  (${FORMATS[dialect]})`;
   return [
     `${file}: ${paint(verdict, verdict === 'valid' ? 'green' : 'red', output)}${format}${verdict === 'valid' && !isRunnable ? ', but not supported by this version' : ''}`,
     ...errors.map((problem) => describeFinding(problem, paint('error', 'red', output))),
     ...warnings.map((problem) => describeFinding(problem, paint('warning', 'yellow', output))),
+    ...(validation.hints ?? []).map((problem) => describeFinding(problem, paint('hint', 'cyan', output))),
     ...(plan === null ? [] : describePlan({ ...validation, plan })),
     ...(verdict === 'valid' ? describeUnchecked(images) : []),
   ].join('\n');

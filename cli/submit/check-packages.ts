@@ -9,17 +9,25 @@ import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import type { ValidatedRequest } from '#cli/submit/job-request.ts';
 import { dryRunUri } from '#cli/submit/package-source.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
-import { countGpus, isTpuMachine } from '#shared/catalog/catalog.ts';
+import { isTpuMachine } from '#shared/catalog/catalog.ts';
 import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
-import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
+import { inspectPackage, NO_NEEDS, type PackageReport } from '#shared/package/inspect-package.ts';
 import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
+import { machineGroupOf } from '#shared/package/lint/lint-subject.ts';
 import { NO_EVIDENCE } from '#shared/package/package-evidence.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 export type NamedReport = { readonly name: string; readonly report: PackageReport };
 
-type Findings = { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] };
+type Findings = {
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  readonly hints?: readonly Problem[];
+};
+
+/** What a machine image has, as far as it is known. */
+export type ImageFacts = { readonly pythonVersion: string; readonly packages: readonly string[] };
 
 /** Inspects an archive, or the archive built from a folder, with intake's checks. Throws Failure if unreadable. */
 export async function inspectLocalPackage(path: string): Promise<PackageReport> {
@@ -45,7 +53,11 @@ function inspectBuiltPackage({ fileName, bytes }: Pick<BuiltPackage, 'fileName' 
  */
 export function validatePackages(
   packages: readonly NamedReport[],
-  job: { readonly module: string | undefined; readonly plan: { readonly groups: readonly ReplicaGroup[] } | null },
+  job: {
+    readonly module: string | undefined;
+    readonly plan: { readonly groups: readonly ReplicaGroup[] } | null;
+    readonly image?: ImageFacts | undefined;
+  },
   disabledChecks: ReadonlySet<string>,
 ): Findings {
   const { module, plan } = job;
@@ -53,14 +65,17 @@ export function validatePackages(
   const found: Findings[] = [validateArchives(packages, module)];
   if (module !== undefined && plan !== null) {
     const { groups } = plan;
-    const machines = groups.map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) }));
+    const { pythonVersion, packages: imagePackages } = job.image ?? { pythonVersion: null, packages: null };
+    const image = { pythonVersion, imagePackages };
+    const machines = groups.map(machineGroupOf);
     const isTpuJob = groups.some(isTpuMachine);
     const program = { module };
-    found.push(lintPackages({ packages: reports, program, machines, isTpuJob, pythonVersion: null, disabledChecks }));
+    found.push(lintPackages({ packages: reports, program, machines, isTpuJob, ...image, disabledChecks }));
   }
   return {
     problems: found.flatMap(({ problems }) => problems),
     warnings: found.flatMap(({ warnings }) => warnings),
+    hints: found.flatMap(({ hints = [] }) => hints),
   };
 }
 
@@ -160,6 +175,7 @@ const REMOTE_PACKAGES: NamedReport = {
     ...{ format: null, problems: [], warnings: [], entryCount: 0, uncompressedBytes: 0, wheelTags: [] },
     pythonModules: [],
     programPathOf: () => null,
+    programOf: () => NO_NEEDS,
     misplacedPathOf: () => null,
     validateModule: () => ({ problems: [], warnings: [] }),
     jobFiles: [],

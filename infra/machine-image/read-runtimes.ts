@@ -53,6 +53,14 @@ export type Runtime = Runtimes['runtimes'][number];
 /** The default runtimes of Dropforge. */
 export const RUNTIMES: Runtimes = runtimesSchema.parse(data);
 
+/** The default runtime for a version in a job file, or for a job that names none; undefined if there is none. */
+export function runtimeFor(version: string | undefined): Runtime | undefined {
+  const wanted = version ?? RUNTIMES.default;
+  const replaces = ({ name, aliases }: Runtime) =>
+    name === wanted || aliases.some((one) => one.versions.includes(wanted));
+  return RUNTIMES.runtimes.find(replaces);
+}
+
 /** Version of an image build, the last part of image names. */
 const BUILD_PATTERN = /^v[a-z0-9]{1,20}$/;
 

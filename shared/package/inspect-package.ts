@@ -27,8 +27,9 @@ import {
   type PackageFiles,
   type Project,
 } from '#shared/package/metadata/package-files.ts';
-import { decideLayout, type PackageTree } from '#shared/package/metadata/package-layout.ts';
+import { decideLayout, type PackageTree, scriptOf } from '#shared/package/metadata/package-layout.ts';
 import { checkModule, findModules, findProgram } from '#shared/package/metadata/python-modules.ts';
+import { findOutsideImports, type OutsideImport } from '#shared/package/metadata/reachable-imports.ts';
 import { readSourceProject } from '#shared/package/metadata/source-project.ts';
 import { readWheel } from '#shared/package/metadata/wheel.ts';
 import { gatherEvidence, NO_EVIDENCE, type PackageEvidence } from '#shared/package/package-evidence.ts';
@@ -47,6 +48,8 @@ export type PackageReport = ProjectMetadata & {
   readonly pythonModules: readonly string[];
   /** The file, printable and relative to the archive, that runs for a module or script; null if there is none. */
   readonly programPathOf: (module: string) => string | null;
+  /** The program's inline requirements and Python versions (PEP 723), and what it imports from outside of the package. */
+  readonly programOf: (module: string) => ProgramNeeds;
   readonly misplacedPathOf: (module: string) => MisplacedPath | null;
   /** Checks whether Python can run a module of the package, `trainer.task`, or a script, `examples/train.py`. */
   readonly validateModule: (module: string) => Pick<PackageReport, 'problems' | 'warnings'>;
@@ -54,6 +57,20 @@ export type PackageReport = ProjectMetadata & {
   readonly jobFiles: readonly { readonly path: string; readonly text: string }[];
   /** Input of the lint checks. */
   readonly evidence: PackageEvidence;
+};
+
+export type ProgramNeeds = Pick<ProjectMetadata, 'requirements' | 'requiresPython'> & {
+  /** Requirements files that are installed for the program, in its folder and above; null texts were not read. */
+  readonly requirementFiles: readonly { readonly path: string; readonly text: string | null }[];
+  /** Null if the package does not contain the program. */
+  readonly outsideImports: readonly OutsideImport[] | null;
+};
+
+export const NO_NEEDS: ProgramNeeds = {
+  requirements: [],
+  requiresPython: null,
+  requirementFiles: [],
+  outsideImports: null,
 };
 
 const MODULE_COUNT_MAX = 200;
@@ -68,6 +85,7 @@ const NO_DETAILS: PackageDetails = {
   wheelTags: [],
   pythonModules: [],
   programPathOf: () => null,
+  programOf: () => NO_NEEDS,
   misplacedPathOf: () => null,
   validateModule: () => ({ problems: [], warnings: [] }),
   jobFiles: [],
@@ -183,6 +201,20 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
       const path = findProgram(module, { tree, modules });
       return path === null ? null : printablePath(path);
     },
+    programOf(module) {
+      const { program, style, requirements: needed, requirementFiles } = decideLayout(tree, module);
+      const texts = contents.evidence.requirementFiles;
+      const sources = { tree, roots: project.roots, imports: contents.evidence.moduleImports };
+      return {
+        requirements: needed,
+        requiresPython: style === 'WHEEL' ? null : scriptOf(tree, program).requiresPython,
+        requirementFiles: requirementFiles.map((path) => ({
+          path: printablePath(path),
+          text: texts.get(path) ?? null,
+        })),
+        outsideImports: findOutsideImports(module, sources),
+      };
+    },
     misplacedPathOf: (module) => findMisplacedPath(tree, module, contents.evidence.relativePaths),
     validateModule(module) {
       const moduleFindings = createFindings();
@@ -204,13 +236,16 @@ function readProject({ source, format, findings }: Subject, files: PackageFiles)
   return format === 'txt' ? NO_PROJECT : readSourceProject(files, findings);
 }
 
-function openTree({ texts }: ArchiveContents, { name, paths }: Pick<PackageTree, 'name' | 'paths'>): PackageTree {
+function openTree(
+  { texts, evidence }: ArchiveContents,
+  { name, paths }: Pick<PackageTree, 'name' | 'paths'>,
+): PackageTree {
   return {
     name,
     paths,
     readText(path) {
       const bytes = texts.get(path);
-      return bytes === undefined ? null : Buffer.from(bytes).toString('utf8');
+      return bytes === undefined ? (evidence.scriptBlocks.get(path) ?? null) : Buffer.from(bytes).toString('utf8');
     },
   };
 }

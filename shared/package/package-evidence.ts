@@ -2,15 +2,20 @@ import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
 import type { CredentialKind } from '#shared/package/scan/credential-patterns.ts';
 import { SCAN_LIMITS } from '#shared/package/scan/file-scan.ts';
-import type { DistributionIndicator } from '#shared/package/scan/python-indicators.ts';
+import type { DistributionIndicator, ProgramTrait } from '#shared/package/scan/python-indicators.ts';
 import type { Tensorflow1Use } from '#shared/package/scan/tensorflow1.ts';
 
 /** Facts about a package whose meaning depends on the job's machines; input of the lint checks. Paths are printable. */
 export type PackageEvidence = {
   /** Whether every Python source was scanned; otherwise the absence of an indicator means nothing. */
   readonly isComplete: boolean;
-  /** Top-level names of imported modules, limited to those that lint checks use. */
+  /** Top-level names of all imported modules. */
   readonly imports: ReadonlySet<string>;
+  readonly traits: ReadonlySet<ProgramTrait>;
+  /** Whether requirements are computed by code, or listed where they are not read. */
+  readonly hasComputedRequirements: boolean;
+  /** The texts of the build files. */
+  readonly buildText: string;
   readonly distribution: ReadonlySet<DistributionIndicator>;
   readonly credentials: readonly { readonly path: string; readonly kind: CredentialKind }[];
   /** Files that Python 3 cannot parse, with the first such line. */
@@ -32,6 +37,9 @@ export type PackageEvidence = {
 export const NO_EVIDENCE: PackageEvidence = {
   isComplete: false,
   imports: new Set(),
+  traits: new Set(),
+  hasComputedRequirements: true,
+  buildText: '',
   distribution: new Set(),
   credentials: [],
   python2: [],
@@ -50,6 +58,9 @@ export function gatherEvidence(files: PackageFiles, project: Project): PackageEv
   return {
     isComplete: evidence.isComplete,
     imports: evidence.imports,
+    traits: evidence.traits,
+    hasComputedRequirements: project.hasComputedRequirements,
+    buildText: project.buildText,
     distribution: evidence.distribution,
     credentials: evidence.credentials.map(({ path, kind }) => ({ path: printablePath(path), kind })),
     python2: [...evidence.python2Lines].map(([path, line]) => ({ path: printablePath(path), line })),

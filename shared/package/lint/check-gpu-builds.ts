@@ -43,7 +43,8 @@ export function checkGpuBuilds({ requirements, gpuCount }: LintSubject): LintFin
 
 const SHOWN_COUNT_MAX = 3;
 
-function needsGpu({ name, extras, specifier, url }: Requirement): boolean {
+/** Whether a requirement is a build that needs a GPU. */
+export function needsGpu({ name, extras, specifier, url }: Requirement): boolean {
   if (name === 'torch' || name === 'jaxlib') {
     return /\+(?:cu|cuda)\d/.test(specifier) || /(?:\/whl\/|\+|%2b)(?:cu|cuda)\d/i.test(url);
   }

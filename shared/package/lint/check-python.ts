@@ -14,14 +14,16 @@ const PATCH_COUNT_MAX = 60;
  * - Warning if only patch release 0 satisfies it, as with `<=3.10`: 3.10.1 is greater than 3.10.
  * Specifiers that cannot be parsed are ignored.
  */
-export function checkPythonLimit({ packages, pythonVersion }: LintSubject): LintFinding[] {
+export function checkPythonLimit({ packages, program, pythonVersion }: LintSubject): LintFinding[] {
   const [major, minor, patch] = (pythonVersion ?? '').split('.').map(Number);
   if (major === undefined || minor === undefined || !Number.isInteger(major) || !Number.isInteger(minor)) {
     return [];
   }
   const patches = patch === undefined ? Array.from({ length: PATCH_COUNT_MAX }, (_, index) => index) : [patch];
   return packages.flatMap((report) => {
-    const limit = report.requiresPython ?? '';
+    const limit = [report.requiresPython, report.programOf(program.module).requiresPython]
+      .filter((one) => one !== null)
+      .join(',');
     const fitting = patches.filter((one) => satisfies([major, minor, one], limit) !== false);
     const matchesOnlyZero = patch === undefined && fitting.length === 1 && fitting[0] === 0;
     if (fitting.length === 0 || matchesOnlyZero) {

@@ -5,7 +5,10 @@ import { checkCpuOnlyBuild } from '#shared/package/lint/check-cpu-builds.ts';
 import { checkCredentials } from '#shared/package/lint/check-credentials.ts';
 import { checkDistribution } from '#shared/package/lint/check-distribution.ts';
 import { checkGpuBuilds, checkTensorflowGpu } from '#shared/package/lint/check-gpu-builds.ts';
+import { checkGpuUse } from '#shared/package/lint/check-gpu-use.ts';
+import { checkImports } from '#shared/package/lint/check-imports.ts';
 import { checkPaths } from '#shared/package/lint/check-paths.ts';
+import { checkPins } from '#shared/package/lint/check-pins.ts';
 import { checkPython2, checkPythonLimit } from '#shared/package/lint/check-python.ts';
 import { checkRequirements } from '#shared/package/lint/check-requirements.ts';
 import { checkTensorflow1 } from '#shared/package/lint/check-tensorflow1.ts';
@@ -31,6 +34,9 @@ const CHECKS = [
   checkTensorflow1,
   checkRequirements,
   checkPaths,
+  checkImports,
+  checkPins,
+  checkGpuUse,
 ] as const;
 
 /** Findings of one check; the others appear after these are fixed. */
@@ -45,6 +51,7 @@ const FINDING_COUNT_MAX = 5;
 export function lintPackages(input: LintInput & { readonly disabledChecks: ReadonlySet<string> }): {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
+  readonly hints: readonly Problem[];
 } {
   const ignored = input.packages.flatMap(({ evidence }) => evidence.ignoredChecks);
   const disabledChecks = new Set([...input.disabledChecks, ...ignored]);
@@ -56,7 +63,11 @@ export function lintPackages(input: LintInput & { readonly disabledChecks: Reado
   );
   const of = (severity: LintFinding['severity']) =>
     findings.filter((finding) => finding.severity === severity).map(problemOf);
-  return { problems: of('ERROR'), warnings: [...of('WARNING'), ...input.packages.flatMap(warnOfUnknown)] };
+  return {
+    problems: of('ERROR'),
+    warnings: [...of('WARNING'), ...input.packages.flatMap(warnOfUnknown)],
+    hints: of('HINT'),
+  };
 }
 
 /** The checks to skip: in containers, nothing is installed; a job with a `workdir` says itself where it runs. */

@@ -13,6 +13,9 @@ export const PACKAGE_CHECKS = {
   PYTHON_2_ONLY: 'setup.py or the module to run is written for Python 2.',
   TENSORFLOW_1: 'The sources use parts of TensorFlow 1 that TensorFlow 2 does not have.',
   PATH_FROM_SCRIPT: 'The program names files that exist from its own folder, and starts in another one.',
+  MISSING_MODULE: 'The program imports a module that nothing brings.',
+  GPU_NOT_USED: 'Machines have GPUs, but the sources import only libraries that do not use them.',
+  GPU_ADVISED: 'The sources train a deep network, and no machine has a GPU.',
   BROKEN_REQUIREMENT: 'pip cannot install a requirement as written.',
 } as const satisfies Readonly<Record<string, string>>;
 
@@ -28,11 +31,12 @@ export function isPackageCheck(name: string): name is PackageCheckCode {
 }
 
 /**
- * A finding of a lint check: an error if the job would certainly fail or waste its GPUs, a warning if that is likely.
+ * A finding of a lint check: an error if the job would certainly fail or waste its GPUs, a warning if that is likely, a
+ * hint if the job is valid and another one may be better.
  */
 export type LintFinding = {
   readonly code: PackageCheckCode;
-  readonly severity: 'ERROR' | 'WARNING';
+  readonly severity: 'ERROR' | 'WARNING' | 'HINT';
   readonly message: string;
   readonly remedy: string;
   /** The entry of the archive. */

@@ -1,5 +1,6 @@
 import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
+import type { LintInput } from '#shared/package/lint/lint-subject.ts';
 import { evaluateMarker } from '#shared/package/lint/marker.ts';
 import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
 
@@ -28,10 +29,26 @@ const REQUIREMENT_CHARACTERS_MAX = 500;
 /** Requirements of one package; exported files list a few hundred. */
 const REQUIREMENT_COUNT_MAX = 1_000;
 
+type File = { readonly path: string; readonly text: string };
+
+/** The requirements files of a package and of the program in it; null if one of them was not read. */
+export function requirementFilesOf({ evidence, programOf }: PackageReport, module: string): readonly File[] | null {
+  const files = [...evidence.requirementFiles, ...programOf(module).requirementFiles];
+  const read = files.flatMap(({ path, text }) => (text === null ? [] : [{ path, text }]));
+  return read.length < files.length ? null : [...new Map(read.map((file) => [file.path, file])).values()];
+}
+
 /** The applicable requirements of a package, from its metadata and from files that its build reads. */
-export function requirementsOf({ requirements, evidence }: PackageReport, pythonVersion: string | null): Requirement[] {
-  const own = requirements.map((text) => readRequirement(text, { pythonVersion, path: null }));
-  const read = evidence.requirementFiles.flatMap(({ path, text }) =>
+export function requirementsOf(
+  report: PackageReport,
+  { pythonVersion, program }: Pick<LintInput, 'pythonVersion' | 'program'>,
+): Requirement[] {
+  const needed = report.programOf(program.module).requirements;
+  const own = [...new Set([...report.requirements, ...needed])].map((text) =>
+    readRequirement(text, { pythonVersion, path: null }),
+  );
+  const files = requirementFilesOf(report, program.module) ?? report.evidence.requirementFiles;
+  const read = files.flatMap(({ path, text }) =>
     text
       .split('\n')
       .slice(0, REQUIREMENT_COUNT_MAX)

@@ -21,6 +21,16 @@ export function satisfies(release: Release, specifier: string): boolean | null {
   return isKnown ? true : null;
 }
 
+/** Whether a version specifier excludes a release and all newer ones: `==1.2`, `<2` and `~=1.2.3` are below 2. */
+export function isBelow(specifier: string, release: Release): boolean {
+  return specifier.split(',').some((text) => {
+    const { operator = '', release: bound = [], isPrefix = false } = readClause(text.trim()) ?? {};
+    const prefix = operator === '~=' ? bound.slice(0, -1) : bound;
+    const order = compareReleases(prefix, isPrefix || operator === '~=' ? release.slice(0, prefix.length) : release);
+    return operator === '<' ? order <= 0 : ['==', '===', '~=', '<='].includes(operator) && order < 0;
+  });
+}
+
 /** Negative if the first is older; `3.10` equals `3.10.0`. */
 export function compareReleases(first: Release, second: Release): number {
   for (let index = 0; index < Math.max(first.length, second.length); index += 1) {

@@ -37,6 +37,10 @@ export type Project = {
   readonly ignoredChecks: readonly string[];
   /** Requirements files that are installed or that a build file mentions; paths are relative to the archive. */
   readonly requirementFiles: readonly string[];
+  /** Whether requirements are computed by code, or listed where they are not read. */
+  readonly hasComputedRequirements: boolean;
+  /** The texts of the build files. */
+  readonly buildText: string;
 };
 
 /** A package that is not Python code. */
@@ -46,6 +50,8 @@ export const NO_PROJECT: Project = {
   wheelTags: [],
   ignoredChecks: [],
   requirementFiles: [],
+  hasComputedRequirements: false,
+  buildText: '',
 };
 
 export function openPackageFiles(contents: ArchiveContents, root: string, findings: Findings): PackageFiles {

@@ -1,12 +1,15 @@
 import { findTop } from '#shared/package/archive/archive-checks.ts';
+import { NO_METADATA, type ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
 import { declaresDependencies, isInstallable, readDependencies } from '#shared/package/metadata/project-files.ts';
+import { readScriptMetadata } from '#shared/package/metadata/pyproject.ts';
+import { readScriptBlock } from '#shared/package/scan/script-block.ts';
 
 /** The files of a package by path relative to its archive; a single file has the archive's name. */
 export type PackageTree = {
   /** The file name of the archive. */
   readonly name: string;
   readonly paths: ReadonlySet<string>;
-  /** The text of setup.py, setup.cfg or pyproject.toml; null if the file does not exist. */
+  /** The text of setup.py, setup.cfg or pyproject.toml, or of a program with inline metadata; null if there is none. */
   readonly readText: (path: string) => string | null;
 };
 
@@ -29,7 +32,7 @@ export type PackageLayout = {
   readonly workingDirectory: string | null;
   /** Requirements files to install. */
   readonly requirementFiles: readonly string[];
-  /** Requirements to install, from the pyproject.toml of sources. */
+  /** Requirements to install, from the pyproject.toml of sources and the inline metadata of a script (PEP 723). */
   readonly requirements: readonly string[];
 };
 
@@ -68,7 +71,10 @@ export function decideLayout(tree: PackageTree, module: string): PackageLayout {
       project !== undefined && declaresDependencies(filesOf(tree, root))
         ? []
         : findRequirementFiles(tree, root, program),
-    requirements: project === undefined ? readDependencies(filesOf(tree, root)) : [],
+    requirements: [
+      ...(project === undefined ? readDependencies(filesOf(tree, root).pyproject) : []),
+      ...(isModuleOfProject ? [] : scriptOf(tree, program).requirements),
+    ],
   };
 }
 
@@ -86,8 +92,14 @@ function layoutOfFile(tree: PackageTree, module: string): PackageLayout {
     program: found?.program ?? null,
     workingDirectory: found === null || isWheel ? null : '',
     requirementFiles: /\.txt$/i.test(tree.name) ? [tree.name] : [],
-    requirements: [],
+    requirements: isWheel ? [] : scriptOf(tree, found?.program ?? null).requirements,
   };
+}
+
+/** The inline metadata of the program's file (PEP 723), with the fields that `[project]` of a pyproject.toml has. */
+export function scriptOf({ readText }: PackageTree, program: PackageProgram | null): ProjectMetadata {
+  const block = program === null ? '' : readScriptBlock(readText(program.path) ?? '');
+  return block === '' ? NO_METADATA : readScriptMetadata(block);
 }
 
 type Found = { readonly root: string; readonly program: PackageProgram };

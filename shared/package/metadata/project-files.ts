@@ -27,7 +27,7 @@ export function declaresDependencies({ setupScript, setupConfig, pyproject }: Pr
 }
 
 /** The dependencies that pyproject.toml lists; none if it does not exist or is invalid. */
-export function readDependencies({ pyproject }: ProjectFiles): readonly string[] {
+export function readDependencies(pyproject: string | null): readonly string[] {
   const reading = pyproject === null ? null : readPyproject(pyproject, 'pyproject.toml');
   return reading === null || 'code' in reading ? [] : reading.metadata.requirements;
 }

@@ -1,7 +1,7 @@
 import { parse, TomlError } from 'smol-toml';
 import * as z from 'zod';
 import { packageProblem } from '#shared/package/archive/package-problem.ts';
-import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
+import { NO_METADATA, type ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
 import { type PackageRoot, rootOf } from '#shared/package/metadata/package-files.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
@@ -89,6 +89,24 @@ export function readPyproject(text: string, path: string): Pyproject | Problem {
     ignoredChecks: tool?.dropforge?.ignore ?? [],
     scripts: project?.scripts ?? {},
   };
+}
+
+const scriptSchema = z.object({
+  dependencies: strings.optional().catch(undefined),
+  'requires-python': z.string().optional().catch(undefined),
+});
+
+/** Parses the inline metadata of a script (PEP 723), whose fields are those of `[project]`; none if it is invalid. */
+export function readScriptMetadata(text: string): ProjectMetadata {
+  try {
+    const { dependencies = [], 'requires-python': requiresPython = null } = scriptSchema.parse(parse(text));
+    return { ...NO_METADATA, requirements: dependencies, requiresPython };
+  } catch (error) {
+    if (error instanceof TomlError) {
+      return NO_METADATA;
+    }
+    throw error;
+  }
 }
 
 function rootsOf(tool: z.infer<typeof pyprojectSchema>['tool']): PackageRoot[] {

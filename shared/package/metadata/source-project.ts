@@ -35,6 +35,8 @@ export function readSourceProject(files: PackageFiles, findings: Findings): Proj
   const valid = pyproject === null || 'code' in pyproject ? NO_PYPROJECT : pyproject;
   const script = readSetupArguments(scriptText ?? '');
   const config = readSetupConfig(configText ?? '');
+  const requirementFiles = findRequirementFiles(files, [scriptText, configText, pyprojectText]);
+  const isComputed = /\binstall_requires\b/.test(scriptText ?? '') && listOf(script.get('install_requires')) === null;
   const roots = [...rootsOfScript(script), ...rootsOfConfig(config), ...valid.roots];
   return {
     metadata: mergeMetadata([
@@ -46,9 +48,15 @@ export function readSourceProject(files: PackageFiles, findings: Findings): Proj
     roots: roots.length > 0 ? roots : DISCOVERED_ROOTS,
     wheelTags: [],
     ignoredChecks: valid.ignoredChecks,
-    requirementFiles: findRequirementFiles(files, [scriptText, configText, pyprojectText]),
+    requirementFiles,
+    hasComputedRequirements:
+      (isComputed && requirementFiles.length === 0) || LISTED_ELSEWHERE.test(pyprojectText ?? ''),
+    buildText: [scriptText, configText, pyprojectText].join('\n'),
   };
 }
+
+/** Dependencies that other build backends read, or compute. */
+const LISTED_ELSEWHERE = /^\s*\[tool\.(?:poetry|pdm|flit)[\w.]*dependencies|^\s*dynamic\s*=[^\]]*dependencies/m;
 
 /** Requirements files that a build file mentions, and so presumably reads. pip itself reads none of them. */
 function findRequirementFiles(files: PackageFiles, buildTexts: readonly (string | null)[]): string[] {

@@ -55,6 +55,8 @@ export function readWheel(name: string, files: PackageFiles, findings: Findings)
     roots: [rootOf(''), ...dataRootsOf(files)],
     ignoredChecks: [],
     requirementFiles: [],
+    hasComputedRequirements: false,
+    buildText: '',
   };
   if (distInfo === null) {
     return { ...base, metadata: NO_METADATA, wheelTags: [] };

@@ -1,12 +1,16 @@
 import { type CredentialKind, findCredential, mayContainCredential } from '#shared/package/scan/credential-patterns.ts';
+import { findModuleImports, type ModuleImport } from '#shared/package/scan/module-imports.ts';
 import {
   type DistributionIndicator,
   findDistribution,
   findImports,
   findPython2,
+  findTraits,
+  type ProgramTrait,
 } from '#shared/package/scan/python-indicators.ts';
 import { blankStrings } from '#shared/package/scan/python-text.ts';
 import { findRelativePaths, type RelativePath } from '#shared/package/scan/relative-paths.ts';
+import { findScriptBlock } from '#shared/package/scan/script-block.ts';
 import { findTensorflow1, type Tensorflow1Use } from '#shared/package/scan/tensorflow1.ts';
 
 const KIB = 1_024;
@@ -34,8 +38,13 @@ export const SCAN_LIMITS = {
 export type FileEvidence = {
   /** Whether every Python source was scanned; otherwise the absence of an indicator means nothing. */
   readonly isComplete: boolean;
-  /** Top-level names of imported modules, limited to those that lint checks use. */
+  /** Top-level names of all imported modules. */
   readonly imports: ReadonlySet<string>;
+  /** The imports at the top level of every source. */
+  readonly moduleImports: ReadonlyMap<string, readonly ModuleImport[]>;
+  readonly traits: ReadonlySet<ProgramTrait>;
+  /** The inline metadata of scripts (PEP 723), by source. */
+  readonly scriptBlocks: ReadonlyMap<string, string>;
   readonly distribution: ReadonlySet<DistributionIndicator>;
   /** The number, from 1, of the first line that Python 3 cannot parse, by path. */
   readonly python2Lines: ReadonlyMap<string, number>;
@@ -87,6 +96,9 @@ const REQUIREMENTS: Budget = {
 type MutableEvidence = {
   isComplete: boolean;
   readonly imports: Set<string>;
+  readonly moduleImports: Map<string, readonly ModuleImport[]>;
+  readonly traits: Set<ProgramTrait>;
+  readonly scriptBlocks: Map<string, string>;
   readonly distribution: Set<DistributionIndicator>;
   readonly python2Lines: Map<string, number>;
   readonly tensorflow1: Map<string, Tensorflow1Use>;
@@ -100,6 +112,9 @@ export function createFileScan(): FileScan {
   const evidence: MutableEvidence = {
     isComplete: true,
     imports: new Set(),
+    moduleImports: new Map(),
+    traits: new Set(),
+    scriptBlocks: new Map(),
     distribution: new Set(),
     python2Lines: new Map(),
     tensorflow1: new Map(),
@@ -136,26 +151,36 @@ function scanFile(evidence: MutableEvidence, path: string, bytes: Buffer): void 
     evidence.requirementFiles.set(path, text);
   }
   if (path.endsWith('.py')) {
-    const code = blankStrings(text);
-    addAll(evidence.imports, findImports(code));
-    addAll(evidence.distribution, findDistribution(text, code));
-    const line = findPython2(code);
-    if (line !== null && evidence.python2Lines.size < SCAN_LIMITS.findingCountMax) {
-      evidence.python2Lines.set(path, line);
-    }
-    evidence.mentionsJobDir ||= JOB_DIR.test(text);
-    const relativePaths = findRelativePaths(text);
-    if (relativePaths.length > 0) {
-      evidence.relativePaths.set(path, relativePaths);
-    }
-    const use = findTensorflow1(code);
-    if (use !== null && evidence.tensorflow1.size < SCAN_LIMITS.findingCountMax) {
-      evidence.tensorflow1.set(path, use);
-    }
+    scanSource(evidence, path, text);
   }
   const kind = evidence.credentials.length < SCAN_LIMITS.findingCountMax ? findCredential(path, text) : null;
   if (kind !== null) {
     evidence.credentials.push({ path, kind });
+  }
+}
+
+function scanSource(evidence: MutableEvidence, path: string, text: string): void {
+  const code = blankStrings(text);
+  addAll(evidence.imports, findImports(code));
+  evidence.moduleImports.set(path, findModuleImports(code));
+  addAll(evidence.traits, findTraits(text, code));
+  addAll(evidence.distribution, findDistribution(text, code));
+  const line = findPython2(code);
+  if (line !== null && evidence.python2Lines.size < SCAN_LIMITS.findingCountMax) {
+    evidence.python2Lines.set(path, line);
+  }
+  evidence.mentionsJobDir ||= JOB_DIR.test(text);
+  const relativePaths = findRelativePaths(text);
+  if (relativePaths.length > 0) {
+    evidence.relativePaths.set(path, relativePaths);
+  }
+  const block = findScriptBlock(text);
+  if (block !== null) {
+    evidence.scriptBlocks.set(path, block);
+  }
+  const use = findTensorflow1(code);
+  if (use !== null && evidence.tensorflow1.size < SCAN_LIMITS.findingCountMax) {
+    evidence.tensorflow1.set(path, use);
   }
 }
 

@@ -77,11 +77,41 @@ const DISTRIBUTION_LIBRARIES: ReadonlySet<string> = new Set([
 ]);
 
 const IMPORT = /^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)/gm;
+const IMPORT_LIST = /^[ \t]*import[ \t]+([\w., \t]+)/gm;
 
-/** Top-level names of imported modules that lint checks use; only the first of `import a, b`. */
+/** Top-level names of imported modules, in blocks, too. */
 export function findImports(code: string): string[] {
-  const names = [...code.matchAll(IMPORT)].map(([, name = '']) => name);
-  return names.filter((name) => FRAMEWORKS.has(name) || OTHER_GPU_LIBRARIES.has(name));
+  const lists = [...code.matchAll(IMPORT_LIST)].flatMap(([, list = '']) => list.split(','));
+  return [
+    ...[...code.matchAll(IMPORT)].map(([, name = '']) => name),
+    ...lists.map((name) => /^\s*(\w*)/.exec(name)?.[1] ?? ''),
+  ];
+}
+
+/** How the XGBoost, LightGBM and CatBoost are configured to use a GPU, and any mention of one. */
+const GPU_MENTION = /gpu|cuda|\bdevice|\btree_method\b|\btask_type\b/i;
+
+/** Layers and pretrained models whose training takes long without a GPU, and what trains them. */
+const DEEP_LAYER =
+  /\bConv(?:2|3)[dD]\b|\bConvLSTM2D\b|\bMulti[Hh]eadAttention\b|\bTransformerEncoder|\bresnet\d+\b|\bResNet\d+|\bEfficientNet\w+|\bAutoModelFor\w+/;
+const TRAINING = /\.backward\(|\.fit(?:_generator)?\(|\bGradientTape\b|\bTrainer\(|\.minimize\(|\btrain_and_evaluate\(/;
+
+/** Installs packages itself, so that its imports say nothing about its requirements. */
+const INSTALLS =
+  /\bpip3?\b['",\s[\]]{1,6}install\b|\bgit clone\b|\bconda install\b|\bapt(?:-get)?['",\s]{1,4}(?:-y )?install\b|\bsubprocess[\s\S]{0,200}\binstall\b/;
+
+export type ProgramTrait = 'GPU_MENTION' | 'DEEP_LAYER' | 'TRAINING' | 'INSTALLS' | 'SYS_PATH';
+
+/** What a source says of its program; see the patterns. */
+export function findTraits(text: string, code: string): ProgramTrait[] {
+  const found: readonly (readonly [ProgramTrait, boolean])[] = [
+    ['GPU_MENTION', GPU_MENTION.test(text)],
+    ['DEEP_LAYER', DEEP_LAYER.test(code)],
+    ['TRAINING', TRAINING.test(code)],
+    ['INSTALLS', INSTALLS.test(text)],
+    ['SYS_PATH', /\bsys\.path\b|\bsite\.addsitedir\b|\bPYTHONPATH\b/.test(text)],
+  ];
+  return found.flatMap(([trait, isFound]) => (isFound ? [trait] : []));
 }
 
 /** Identifiers of APIs for several devices, including in strings, which may be arguments of a launcher. */

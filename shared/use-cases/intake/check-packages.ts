@@ -1,9 +1,9 @@
-import { countGpus } from '#shared/catalog/catalog.ts';
 import type { PackageRef } from '#shared/domain/job.ts';
 import type { JobSpec, Program } from '#shared/domain/job-spec.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
+import { machineGroupOf } from '#shared/package/lint/lint-subject.ts';
 import { checkWheelArchitecture } from '#shared/package/metadata/wheel.ts';
 import {
   AccessDeniedError,
@@ -110,11 +110,10 @@ export function lintJobPackages(
       packages: reportsOf(program),
       // No module has this name: without one, what runs is not known.
       program: { module: program.module ?? '' },
-      machines: spec.replicaGroups
-        .filter((group) => (group.program ?? spec.program) === program)
-        .map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) })),
+      machines: spec.replicaGroups.filter((group) => (group.program ?? spec.program) === program).map(machineGroupOf),
       isTpuJob: false,
       pythonVersion: program.kind === 'PYTHON' ? (runtimeOf(spec.runtimeVersion)?.pythonVersion ?? null) : null,
+      imagePackages: null,
       disabledChecks: checksToSkip(program, spec),
     }),
   );

@@ -10,6 +10,7 @@ export type Job = {
   readonly machines?: readonly MachineGroup[];
   readonly isTpuJob?: boolean;
   readonly pythonVersion?: string | null;
+  readonly imagePackages?: readonly string[];
   readonly module?: string;
   readonly disabledChecks?: readonly string[];
 };
@@ -36,6 +37,7 @@ export function lint(packages: readonly PackageReport[], job: Job = {}) {
     pythonVersion = '3.10',
     disabledChecks = [],
     module = 'trainer.task',
+    imagePackages = null,
   } = job;
   return lintPackages({
     packages,
@@ -43,6 +45,7 @@ export function lint(packages: readonly PackageReport[], job: Job = {}) {
     machines,
     isTpuJob,
     pythonVersion,
+    imagePackages,
     disabledChecks: new Set(disabledChecks),
   });
 }

@@ -52,7 +52,7 @@ describe('several GPUs in one machine', () => {
   });
 
   it('are not reported for a program without a framework, a program outside the package, or TPUs', async () => {
-    expect(await verdictOf(program('import sklearn\n'), { machines: FOUR_GPUS })).toEqual([]);
+    expect(await verdictOf(program('import json\n'), { machines: FOUR_GPUS })).toEqual([]);
     const report = await reportOf({ 'trainer/other.py': 'import torch\n' });
     const elsewhere = {
       ...report,

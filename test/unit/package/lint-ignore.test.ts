@@ -92,6 +92,6 @@ describe('lint checks (property)', () => {
     const report = await reportOf({ ...setupOf('tensorflow-cpu'), 'job.yaml': 'a: 1' });
     const broken = { ...report, problems: [{ code: 'ARCHIVE_CORRUPT', message: '', remedy: '' }] };
     expect(lint([report]).problems).toHaveLength(1);
-    expect(lint([broken])).toEqual({ problems: [], warnings: [] });
+    expect(lint([broken])).toEqual({ problems: [], warnings: [], hints: [] });
   });
 });

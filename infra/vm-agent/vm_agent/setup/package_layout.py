@@ -17,6 +17,7 @@ NO_PROGRAMS = ('setup', 'conftest', 'noxfile')
 # Entries at the root that macOS adds to archives.
 NOISE = re.compile(r'(?:__MACOSX|\.DS_Store|\._.*)\Z')
 SETUP_CONFIG_SECTION = re.compile(r'^\[(?:metadata|options)\]', re.MULTILINE)
+SCRIPT_BLOCK = re.compile(r'^# /// script[ \t]*\r?\n((?:#(?: [^\n]*)?\r?\n){1,200}?)# ///[ \t]*\r?$', re.MULTILINE)
 BUILD_TABLE = re.compile(r'^[ \t]*\[(?:build-system|tool\.setuptools)\b', re.MULTILINE)
 
 
@@ -28,7 +29,7 @@ class PackageTree:
     """The file name of the archive."""
     paths: AbstractSet[str]
     read_text: Callable[[str], Optional[str]]
-    """Returns the text of setup.py, setup.cfg or pyproject.toml; None if the file does not exist."""
+    """Returns the text of setup.py, setup.cfg, pyproject.toml or the program; None if the file does not exist."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class PackageLayout:
     """The program's working directory; None if it is a directory without the package's files."""
     requirement_files: Tuple[str, ...]
     requirements: Tuple[str, ...]
-    """Requirements to install, from the pyproject.toml of sources."""
+    """Requirements to install, from the pyproject.toml of sources and the inline metadata of a script (PEP 723)."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,10 @@ def decide_layout(tree: PackageTree, module: str) -> PackageLayout:
         program=program,
         working_directory=root if project is None or is_script else None,
         requirement_files=() if skips_files else _find_requirement_files(tree, root, program),
-        requirements=_read_dependencies(files.pyproject) if project is None else (),
+        requirements=(
+            *(_read_dependencies(_parse_toml(files.pyproject or '').get('project')) if project is None else ()),
+            *(() if project is not None and not is_script else _read_script_dependencies(tree, program)),
+        ),
     )
 
 
@@ -130,7 +134,7 @@ def _layout_of_file(tree: PackageTree, module: str) -> PackageLayout:
         program=None if found is None else found.program,
         working_directory=None if found is None or is_wheel else '',
         requirement_files=(tree.name,) if tree.name.lower().endswith('.txt') else (),
-        requirements=(),
+        requirements=() if is_wheel or found is None else _read_script_dependencies(tree, found.program),
     )
 
 
@@ -186,8 +190,14 @@ def _files_of(tree: PackageTree, base: str) -> _ProjectFiles:
     return _ProjectFiles(*(tree.read_text(_join(base, name)) for name in ('setup.py', 'setup.cfg', 'pyproject.toml')))
 
 
-def _read_dependencies(pyproject: Optional[str]) -> Tuple[str, ...]:
-    project = _parse_toml(pyproject or '').get('project')
+def _read_script_dependencies(tree: PackageTree, program: Optional[PackageProgram]) -> Tuple[str, ...]:
+    """Returns the dependencies in the inline metadata of the program's file (PEP 723)."""
+    block = None if program is None else SCRIPT_BLOCK.search(tree.read_text(program.path) or '')
+    lines = block.group(1).splitlines() if block else []
+    return _read_dependencies(_parse_toml('\n'.join(re.sub('^# ?', '', line) for line in lines)))
+
+
+def _read_dependencies(project: Any) -> Tuple[str, ...]:
     listed = project.get('dependencies') if isinstance(project, dict) else None
     return tuple(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else ()
 

@@ -107,7 +107,13 @@ it('requirements beside the code are installed, and a missing one is the cause',
     'peps.tar.gz',
     await packFiles({ 'job.yaml': 'name: peps\nmodule: train\n', ...program, ...pyproject }),
   );
+  const inline = '# /// script\n# dependencies = ["dropforge-no-such==3"]\n# ///\nprint(1)\n';
+  await cloud.upload(
+    'inline.tar.gz',
+    await packFiles({ 'job.yaml': 'name: inline\nmodule: train.py\n', 'train.py': inline }),
+  );
   for (const [job, missing] of [
+    ['inline', 'dropforge-no-such==3'],
     ['listed', 'dropforge-no-such-package==1.0'],
     ['peps', 'dropforge-no-such==2'],
   ] as const) {

@@ -12,10 +12,9 @@ import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
 import { isTpuMachine } from '#shared/catalog/catalog.ts';
 import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
-import { inspectPackage, NO_NEEDS, type PackageReport } from '#shared/package/inspect-package.ts';
+import { inspectPackage, NO_DETAILS, type PackageReport } from '#shared/package/inspect-package.ts';
 import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
 import { machineGroupOf } from '#shared/package/lint/lint-subject.ts';
-import { NO_EVIDENCE } from '#shared/package/package-evidence.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 export type NamedReport = { readonly name: string; readonly report: PackageReport };
@@ -170,15 +169,5 @@ function unique(problems: readonly Problem[]): readonly Problem[] {
 /** Placeholder for packages in buckets, which may contain the module: the local packages are not the whole program. */
 const REMOTE_PACKAGES: NamedReport = {
   name: '',
-  report: {
-    ...{ name: null, version: null, requiresPython: null, requirements: [] },
-    ...{ format: null, problems: [], warnings: [], entryCount: 0, uncompressedBytes: 0, wheelTags: [] },
-    pythonModules: [],
-    programPathOf: () => null,
-    programOf: () => NO_NEEDS,
-    misplacedPathOf: () => null,
-    validateModule: () => ({ problems: [], warnings: [] }),
-    jobFiles: [],
-    evidence: NO_EVIDENCE,
-  },
+  report: { ...NO_DETAILS, format: null, problems: [], warnings: [], entryCount: 0, uncompressedBytes: 0 },
 };

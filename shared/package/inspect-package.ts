@@ -62,22 +62,22 @@ export type PackageReport = ProjectMetadata & {
 export type ProgramNeeds = Pick<ProjectMetadata, 'requirements' | 'requiresPython'> & {
   /** Requirements files that are installed for the program, in its folder and above; null texts were not read. */
   readonly requirementFiles: readonly { readonly path: string; readonly text: string | null }[];
-  /** Null if the package does not contain the program. */
-  readonly outsideImports: readonly OutsideImport[] | null;
+  readonly findOutsideImports: () => readonly OutsideImport[];
 };
 
-export const NO_NEEDS: ProgramNeeds = {
+const NO_NEEDS: ProgramNeeds = {
   requirements: [],
   requiresPython: null,
   requirementFiles: [],
-  outsideImports: null,
+  findOutsideImports: () => [],
 };
 
 const MODULE_COUNT_MAX = 200;
 
 type PackageDetails = Omit<PackageReport, 'format' | 'problems' | 'warnings' | 'entryCount' | 'uncompressedBytes'>;
 
-const NO_DETAILS: PackageDetails = {
+/** Of a package that could not be read, or was not. */
+export const NO_DETAILS: PackageDetails = {
   name: null,
   version: null,
   requiresPython: null,
@@ -212,7 +212,7 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
           path: printablePath(path),
           text: texts.get(path) ?? null,
         })),
-        outsideImports: findOutsideImports(module, sources),
+        findOutsideImports: () => findOutsideImports(module, sources),
       };
     },
     misplacedPathOf: (module) => findMisplacedPath(tree, module, contents.evidence.relativePaths),

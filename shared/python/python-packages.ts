@@ -1,15 +1,29 @@
 import data from './python-packages.json' with { type: 'json' };
 
 const listOf = (text: string) => text.split(' ').filter((name) => name !== '');
+const setOf = (text: string): ReadonlySet<string> => new Set(listOf(text));
 
-const STANDARD: ReadonlySet<string> = new Set(listOf(data.standardLibrary));
-const PYTHON_2: ReadonlySet<string> = new Set(listOf(data.python2));
-const REMOVED = Object.entries(data.removedIn).map(([version, names]) => ({ version, names: new Set(listOf(names)) }));
-const REMOVED_NAMES: ReadonlySet<string> = new Set(REMOVED.flatMap(({ names }) => [...names]));
+const STANDARD = setOf(data.standardLibrary);
+const PYTHON_2 = setOf(data.python2);
+const REMOVED = Object.entries(data.removedIn).map(([version, names]) => ({ version, names: setOf(names) }));
 
+/** Frameworks that by default use one GPU of one machine. */
+export const FRAMEWORKS = setOf(data.frameworks);
+/** Libraries that use GPUs without TensorFlow, PyTorch or JAX. */
+export const OTHER_GPU_LIBRARIES = setOf(data.otherGpuLibraries);
+/** Libraries that distribute training themselves, or launch processes that do. */
+export const DISTRIBUTION_LIBRARIES = setOf(data.distributesTraining);
 /** Modules whose distributions never use a GPU, and those that train models of tables. */
-export const MODULES_WITHOUT_GPU: ReadonlySet<string> = new Set(listOf(data.notOnGpus));
-export const TABULAR_MODULES: ReadonlySet<string> = new Set(listOf(data.tabular));
+export const MODULES_WITHOUT_GPU = setOf(data.notOnGpus);
+export const TABULAR_MODULES = setOf(data.tabular);
+/** Distributions that require an NVIDIA GPU or its driver. */
+export const GPU_ONLY = setOf(data.gpuOnlyDistributions);
+/** Libraries with modules to run, which machine images have: `torch.distributed.run`, `accelerate.commands.launch`. */
+export const LIBRARIES_TO_RUN = setOf(data.modulesToRun);
+/** Python's own modules that run a program. */
+export const TOOLS_OF_PYTHON = setOf(data.toolsOfPython);
+/** Distributions that programs for training often require. */
+export const OFTEN_REQUIRED = listOf(data.oftenRequired);
 
 /** The first version of a distribution with a wheel, by the distribution and the Python version. */
 export const FIRST_VERSIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = data.firstVersions;
@@ -25,22 +39,16 @@ const DISTRIBUTIONS: ReadonlyMap<string, Distribution> = new Map(
   }),
 );
 
-/** The preferred distributions of modules that several have. */
-const PREFERRED: ReadonlyMap<string, string> = new Map([
-  ['cv2', 'opencv-python-headless'],
-  ['tensorflow', 'tensorflow'],
-  ['keras', 'keras'],
-  ['pytorch_lightning', 'pytorch-lightning'],
-  ['Levenshtein', 'levenshtein'],
-  ['mlflow', 'mlflow'],
-]);
-
-export const KNOWN_DISTRIBUTIONS: readonly string[] = [...DISTRIBUTIONS.keys()];
+/** The distributions of modules; of those that have the same one, a preferred one, or the first. */
+const BY_MODULE: ReadonlyMap<string, string> = new Map(
+  [...[...DISTRIBUTIONS.keys()].toReversed(), ...listOf(data.preferred)].flatMap((name) =>
+    (DISTRIBUTIONS.get(name)?.modules ?? []).map((module) => [module, name] as const),
+  ),
+);
 
 /** The distribution with a module, `scikit-learn` for `sklearn`; undefined if it is unknown. */
 export function distributionOf(module: string): string | undefined {
-  const has = ([, { modules }]: [string, Distribution]) => modules.includes(module);
-  return PREFERRED.get(module) ?? [...DISTRIBUTIONS].find(has)?.[0];
+  return BY_MODULE.get(module);
 }
 
 /**
@@ -78,6 +86,6 @@ export function removalOf(module: string, pythonVersion: string): string | null 
     return '3.0';
   }
   const minor = Number(pythonVersion.split('.')[1]);
-  const removed = REMOVED_NAMES.has(module) ? REMOVED.find(({ names }) => names.has(module)) : undefined;
+  const removed = REMOVED.find(({ names }) => names.has(module));
   return removed !== undefined && Number(removed.version.split('.')[1]) <= minor ? removed.version : null;
 }

@@ -1,39 +1,9 @@
-import { distributionOf } from '#shared/python/python-packages.ts';
+import { distributionOf, OFTEN_REQUIRED } from '#shared/python/python-packages.ts';
 import { didYouMean, nearestName } from '#shared/text/nearest-name.ts';
 
 const SOME_GOOGLE_CLIENT = 'google-cloud-storage (or the client of another service)';
 
 const normalized = (module: string) => module.toLowerCase().replaceAll('_', '-');
-
-/** Packages that programs for training often require. */
-const KNOWN: readonly string[] = [
-  ...['numpy', 'pandas', 'scipy', 'scikit-learn', 'matplotlib', 'seaborn', 'torch', 'torchvision', 'torchaudio'],
-  ...[
-    'tensorflow',
-    'keras',
-    'jax',
-    'flax',
-    'optax',
-    'transformers',
-    'datasets',
-    'accelerate',
-    'tokenizers',
-    'lightning',
-  ],
-  ...[
-    'xgboost',
-    'lightgbm',
-    'catboost',
-    'wandb',
-    'mlflow',
-    'tensorboard',
-    'tqdm',
-    'requests',
-    'omegaconf',
-    'hydra-core',
-  ],
-  ...['scikit-image', 'opencv-python-headless', 'pillow', 'pyyaml', 'beautifulsoup4', 'pytorch-lightning', 'faiss-cpu'],
-];
 
 /** What to require for a module that is missing, as a sentence after another one; empty if that is not known. */
 export function describeDistribution(module: string): string {
@@ -46,5 +16,6 @@ export function describeDistribution(module: string): string {
 
 /** `Did you mean "numpy"?` after another sentence, for a name that is none of the known ones, but near to one. */
 export function describeNearest(name: string): string {
-  return KNOWN.includes(name) || nearestName(name, KNOWN) === undefined ? '' : ` ${didYouMean(name, KNOWN).trim()}`;
+  const isKnown = OFTEN_REQUIRED.includes(name) || nearestName(name, OFTEN_REQUIRED) === undefined;
+  return isKnown ? '' : ` ${didYouMean(name, OFTEN_REQUIRED).trim()}`;
 }

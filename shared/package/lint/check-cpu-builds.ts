@@ -2,7 +2,7 @@ import type { PackageReport } from '#shared/package/inspect-package.ts';
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 import type { Requirement } from '#shared/package/lint/requirement.ts';
-import { FRAMEWORKS, OTHER_GPU_LIBRARIES } from '#shared/package/scan/python-indicators.ts';
+import { FRAMEWORKS, OTHER_GPU_LIBRARIES } from '#shared/python/python-packages.ts';
 
 type Framework = 'TensorFlow' | 'PyTorch' | 'JAX';
 

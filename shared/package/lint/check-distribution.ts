@@ -1,6 +1,6 @@
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
-import { FRAMEWORKS } from '#shared/package/scan/python-indicators.ts';
+import { FRAMEWORKS } from '#shared/python/python-packages.ts';
 
 /** Both checks of how a program distributes its work; they never report the same problem twice. */
 export function checkDistribution(subject: LintSubject): LintFinding[] {

@@ -2,19 +2,9 @@ import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 import type { Requirement } from '#shared/package/lint/requirement.ts';
 import { satisfies } from '#shared/package/lint/version-specifier.ts';
+import { GPU_ONLY } from '#shared/python/python-packages.ts';
 
-/** Distributions that require an NVIDIA GPU or its driver. */
-const GPU_ONLY: ReadonlySet<string> = new Set([
-  'bitsandbytes',
-  'cupy',
-  'flash-attn',
-  'onnxruntime-gpu',
-  'pycuda',
-  'tensorflow-gpu',
-  'tensorrt',
-]);
-
-/** The same with the CUDA version in the name; excludes `nvidia-ml-py`, which only queries GPUs. */
+/** Distributions that require a GPU, with the CUDA version in the name; excludes `nvidia-ml-py`, which only queries GPUs. */
 const CUDA_IN_NAME =
   /^(?:cupy-cuda\d+x?|(?:cudf|cuml|cugraph|faiss-gpu|nvidia-[a-z-]+)-cu(?:da)?\d+|jax-cuda\d+-(?:plugin|pjrt))$/;
 

@@ -1,8 +1,7 @@
 import { needsGpu } from '#shared/package/lint/check-gpu-builds.ts';
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
-import { FRAMEWORKS } from '#shared/package/scan/python-indicators.ts';
-import { isStandardModule, MODULES_WITHOUT_GPU, TABULAR_MODULES } from '#shared/python/python-packages.ts';
+import { FRAMEWORKS, isStandardModule, MODULES_WITHOUT_GPU, TABULAR_MODULES } from '#shared/python/python-packages.ts';
 
 /**
  * - GPU_NOT_USED: warning if a machine has a GPU, and the sources import libraries for tables (scikit-learn, pandas,

@@ -28,9 +28,9 @@ export function checkImports(subject: LintSubject): LintFinding[] {
     return [];
   }
   const others = new Set(packages.flatMap(({ pythonModules }) => pythonModules.map((name) => name.split('.')[0])));
-  const texts = packages.map(({ evidence }) => evidence.buildText).join('\n');
+  const buildText = packages.map(({ evidence }) => evidence.buildText.toLowerCase()).join('\n');
   const found = packages
-    .flatMap((report) => report.programOf(program.module).outsideImports ?? [])
+    .flatMap((report) => report.programOf(program.module).findOutsideImports())
     .flatMap((one): LintFinding[] => {
       const top = one.names.at(-1) ?? '';
       const isBrought = others.has(top) || one.names.some((name) => brought.has(name));
@@ -39,7 +39,9 @@ export function checkImports(subject: LintSubject): LintFinding[] {
       }
       const module = one.names.find((name) => distributionOf(name) !== undefined) ?? top;
       const distribution = distributionOf(module);
-      const isMentioned = [module, distribution].some((name) => name !== undefined && mentions(texts, name));
+      const isMentioned = [module, distribution].some(
+        (name) => name !== undefined && buildText.includes(name.toLowerCase()),
+      );
       const isUncertain = distribution === undefined && (top === 'google' || traits.includes('SYS_PATH'));
       return isMentioned || isUncertain ? [] : [findingOf(one, { module, distribution, pythonVersion })];
     });
@@ -66,10 +68,6 @@ function findBrought({ packages, program, requirements, imagePackages }: LintSub
 /** `tensorflow` of `tensorflow[and-cuda]==2.20.0`. */
 function nameOfPin(pin: string): string {
   return normalizeName(/^[\w.-]+/.exec(pin)?.[0] ?? '');
-}
-
-function mentions(text: string, name: string): boolean {
-  return text.toLowerCase().includes(name.toLowerCase());
 }
 
 type Missing = {

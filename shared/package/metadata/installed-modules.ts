@@ -1,21 +1,5 @@
 import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
-
-/** Libraries with modules to run, which machine images have: `torch.distributed.run`, `accelerate.commands.launch`. */
-const LIBRARIES: ReadonlySet<string> = new Set([
-  ...['accelerate', 'deepspeed', 'horovod', 'jax', 'keras', 'lightning', 'mlflow', 'pytorch_lightning', 'spacy'],
-  ...['tensorflow', 'torch', 'transformers'],
-]);
-
-/** Python's own modules that run a program. */
-const TOOLS: ReadonlySet<string> = new Set([
-  'cProfile',
-  'coverage',
-  'faulthandler',
-  'pdb',
-  'profile',
-  'runpy',
-  'trace',
-]);
+import { LIBRARIES_TO_RUN, TOOLS_OF_PYTHON } from '#shared/python/python-packages.ts';
 
 const REQUIREMENT_NAME = /^[A-Za-z0-9][\w.-]*/;
 const LINES_MAX = 2_000;
@@ -41,8 +25,8 @@ export function isInstalledModule(module: string, { requirements, imports, own }
   }
   const required = requirements.slice(0, LINES_MAX).map((line) => REQUIREMENT_NAME.exec(line.trim())?.[0] ?? '');
   return (
-    TOOLS.has(module) ||
-    (LIBRARIES.has(top) && imports.has(top)) ||
+    TOOLS_OF_PYTHON.has(module) ||
+    (LIBRARIES_TO_RUN.has(top) && imports.has(top)) ||
     required.some((name) => normalizeName(name) === normalizeName(top))
   );
 }

@@ -1,3 +1,5 @@
+import { DISTRIBUTION_LIBRARIES } from '#shared/python/python-packages.ts';
+
 /** Indicators in source code of how a program distributes its work. */
 export type DistributionIndicator =
   /** May use several GPUs of one machine. */
@@ -15,67 +17,6 @@ export type DistributionIndicator =
   /** Uses TensorFlow's Estimator, which reads TF_CONFIG itself. */
   | 'ESTIMATOR';
 
-/** Frameworks that by default use one GPU of one machine. */
-export const FRAMEWORKS: ReadonlySet<string> = new Set(['tensorflow', 'keras', 'torch', 'jax', 'flax']);
-
-/** Libraries that use GPUs without TensorFlow, PyTorch or JAX. */
-export const OTHER_GPU_LIBRARIES: ReadonlySet<string> = new Set([
-  'xgboost',
-  'lightgbm',
-  'catboost',
-  'cupy',
-  'cudf',
-  'cuml',
-  'numba',
-  'mxnet',
-  'paddle',
-  'onnxruntime',
-  'pycuda',
-  'tensorrt',
-  'vllm',
-]);
-
-/** Libraries that distribute training themselves, or launch processes that do. */
-const DISTRIBUTION_LIBRARIES: ReadonlySet<string> = new Set([
-  'accelerate',
-  'autogluon',
-  'byteps',
-  'catalyst',
-  'colossalai',
-  'composer',
-  'dask',
-  'deepspeed',
-  'detectron2',
-  'fairscale',
-  'fairseq',
-  'fastai',
-  'horovod',
-  'ignite',
-  'lightning',
-  'lightning_fabric',
-  'ludwig',
-  'megatron',
-  'mmcv',
-  'mmengine',
-  'mpi4py',
-  'nemo',
-  'orbit',
-  'pyspark',
-  'pytorch_lightning',
-  'ray',
-  'sentence_transformers',
-  'simpletransformers',
-  't5x',
-  'tensor2tensor',
-  'tf_agents',
-  'torchrun',
-  'transformers',
-  'trl',
-  'ultralytics',
-  'unsloth',
-  'vllm',
-]);
-
 const IMPORT = /^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)/gm;
 const IMPORT_LIST = /^[ \t]*import[ \t]+([\w., \t]+)/gm;
 
@@ -88,30 +29,30 @@ export function findImports(code: string): string[] {
   ];
 }
 
-/** How the XGBoost, LightGBM and CatBoost are configured to use a GPU, and any mention of one. */
-const GPU_MENTION = /gpu|cuda|\bdevice|\btree_method\b|\btask_type\b/i;
+/** What a source says of its program. Of a trait that suppresses a finding, any mention counts, also in a comment. */
+const TRAITS = {
+  /** Mentions a GPU, or how XGBoost, LightGBM and CatBoost are configured to use one. */
+  GPU_MENTION: /gpu|cuda|\bdevice|\btree_method\b|\btask_type\b/i,
+  /** Installs packages itself, so that its imports say nothing about its requirements. */
+  INSTALLS:
+    /\bpip3?\b['",\s[\]]{1,6}install\b|\bgit clone\b|\bconda install\b|\bapt(?:-get)?['",\s]{1,4}(?:-y )?install\b|\bsubprocess[\s\S]{0,200}\binstall\b/,
+  SYS_PATH: /\bsys\.path\b|\bsite\.addsitedir\b|\bPYTHONPATH\b/,
+} as const;
 
-/** Layers and pretrained models whose training takes long without a GPU, and what trains them. */
-const DEEP_LAYER =
-  /\bConv(?:2|3)[dD]\b|\bConvLSTM2D\b|\bMulti[Hh]eadAttention\b|\bTransformerEncoder|\bresnet\d+\b|\bResNet\d+|\bEfficientNet\w+|\bAutoModelFor\w+/;
-const TRAINING = /\.backward\(|\.fit(?:_generator)?\(|\bGradientTape\b|\bTrainer\(|\.minimize\(|\btrain_and_evaluate\(/;
+/** Layers and pretrained models whose training takes long without a GPU, and what trains models. */
+const TRAITS_OF_CODE = {
+  DEEP_LAYER:
+    /\bConv(?:2|3)[dD]\b|\bConvLSTM2D\b|\bMulti[Hh]eadAttention\b|\bTransformerEncoder|\bresnet\d+\b|\bResNet\d+|\bEfficientNet\w+|\bAutoModelFor\w+/,
+  TRAINING: /\.backward\(|\.fit(?:_generator)?\(|\bGradientTape\b|\bTrainer\(|\.minimize\(|\btrain_and_evaluate\(/,
+} as const;
 
-/** Installs packages itself, so that its imports say nothing about its requirements. */
-const INSTALLS =
-  /\bpip3?\b['",\s[\]]{1,6}install\b|\bgit clone\b|\bconda install\b|\bapt(?:-get)?['",\s]{1,4}(?:-y )?install\b|\bsubprocess[\s\S]{0,200}\binstall\b/;
+export type ProgramTrait = keyof typeof TRAITS | keyof typeof TRAITS_OF_CODE;
 
-export type ProgramTrait = 'GPU_MENTION' | 'DEEP_LAYER' | 'TRAINING' | 'INSTALLS' | 'SYS_PATH';
-
-/** What a source says of its program; see the patterns. */
+/** @param code the source without strings and comments */
 export function findTraits(text: string, code: string): ProgramTrait[] {
-  const found: readonly (readonly [ProgramTrait, boolean])[] = [
-    ['GPU_MENTION', GPU_MENTION.test(text)],
-    ['DEEP_LAYER', DEEP_LAYER.test(code)],
-    ['TRAINING', TRAINING.test(code)],
-    ['INSTALLS', INSTALLS.test(text)],
-    ['SYS_PATH', /\bsys\.path\b|\bsite\.addsitedir\b|\bPYTHONPATH\b/.test(text)],
-  ];
-  return found.flatMap(([trait, isFound]) => (isFound ? [trait] : []));
+  const matching = (traits: Partial<Record<ProgramTrait, RegExp>>, source: string) =>
+    Object.entries(traits).flatMap(([trait, pattern]) => (pattern.test(source) ? [trait as ProgramTrait] : []));
+  return [...matching(TRAITS, text), ...matching(TRAITS_OF_CODE, code)];
 }
 
 /** Identifiers of APIs for several devices, including in strings, which may be arguments of a launcher. */

@@ -93,7 +93,7 @@ function findingOf({ path, line }: OutsideImport, { module, distribution, python
         ? `Replace ${shown}; docs.python.org/${removed === '3.0' ? '3/howto/pyporting' : `3/whatsnew/${removed}`} says by what.`
         : distribution === undefined
           ? other
-          : `Add ${distribution}, which brings ${shown}, to install_requires or requirements.txt.`,
+          : `Add ${distribution}${distribution === module ? '' : `, which brings ${shown},`} to install_requires or requirements.txt.`,
     path: printablePath(path),
     line,
   };

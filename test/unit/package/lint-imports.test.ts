@@ -43,8 +43,13 @@ describe('MISSING_MODULE', () => {
 
   it('depends on the runtime of the job', async () => {
     const task = taskOf('import sklearn, xgboost, torch\n');
-    expect(await missingIn(task, 'scikit-learn-1.0')).toEqual(['torch: Add torch']);
-    expect(await missingIn(task, 'pytorch-1.13')).toEqual(['sklearn: Add scikit-learn', 'xgboost: Add xgboost']);
+    expect(await missingIn(task, 'scikit-learn-1.0')).toEqual([
+      'torch: Add torch to install_requires or requirements.txt. If this is intended',
+    ]);
+    expect(await missingIn(task, 'pytorch-1.13')).toEqual([
+      'sklearn: Add scikit-learn',
+      'xgboost: Add xgboost to install_requires or requirements.txt. If this is intended',
+    ]);
   });
 
   it('names file and line of the import, also of one in a module that the program imports', async () => {

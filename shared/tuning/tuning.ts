@@ -17,7 +17,7 @@ export type RunningTrial = {
   readonly lostBefore: number;
 };
 
-/** How many trials ended with one cause code, which is that of the last one. */
+/** How many trials ended with one cause code and label; the cause is that of the last one. */
 export type FailureTally = {
   readonly kind: Exclude<TrialOutcome['kind'], 'SUCCEEDED'>;
   /** With a shorter message and less evidence than the trial's own. */

@@ -121,7 +121,7 @@ export const TUNE_FIELDS = {
     type: 'integer',
     schema: { type: 'integer', minimum: 0, maximum: TRIALS_MAX },
     omitted:
-      '3 (or `parallel`, if greater) while no trial has succeeded, then more than 10 that are more than half of all',
+      'until a trial has succeeded, 30 (or `parallel`, if greater), or 3 whose causes no values change ([the rule](tuning.md#failed-trials)); then no limit',
     synonyms: ['maxFailedTrialCount'],
   },
   resume: {

@@ -125,7 +125,12 @@ function tallyFailure(failures: readonly FailureTally[], outcome: TrialOutcome):
     return failures;
   }
   const cause = shortened(causeOfOutcome(outcome));
-  const known = failures.find((tally) => tally.cause.code === cause.code && tally.kind === outcome.kind);
+  const known = failures.find(
+    (tally) =>
+      tally.kind === outcome.kind &&
+      tally.cause.code === cause.code &&
+      tally.cause.diagnosis?.label === cause.diagnosis?.label,
+  );
   const others = failures.filter((tally) => tally !== known);
   const kept = known === undefined ? others.slice(0, FAILURE_TALLIES_MAX - 1) : others;
   const tally = { kind: outcome.kind, cause, count: (known?.count ?? 0) + 1 };
@@ -142,7 +147,13 @@ export function causeOfOutcome(outcome: Exclude<TrialOutcome, { kind: 'SUCCEEDED
   return outcome.kind === 'INFEASIBLE' ? causeOf(CODE_OF[outcome.reason], outcome.message) : outcome.cause;
 }
 
-function shortened({ code, message, evidence }: Cause): Cause {
+function shortened({ code, message, evidence, diagnosis }: Cause): Cause {
   const kept = clipLines(evidence, KEPT_EVIDENCE_BYTES_MAX);
-  return { code, message: clip(message, KEPT_MESSAGE_BYTES_MAX), evidence: kept };
+  const { label = '', remedy = '', canRetryHelp = false } = diagnosis ?? {};
+  return {
+    code,
+    message: clip(message, KEPT_MESSAGE_BYTES_MAX),
+    evidence: kept,
+    ...(diagnosis && { diagnosis: { label, remedy: clip(remedy, KEPT_MESSAGE_BYTES_MAX), canRetryHelp } }),
+  };
 }

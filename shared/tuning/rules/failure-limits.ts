@@ -1,4 +1,4 @@
-import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
+import { type Cause, type CauseCode, causeOf, classOf } from '#shared/domain/cause.ts';
 import { endedCountOf } from '#shared/tuning/rules/count-trial.ts';
 import type { FailureTally, TuningCommon } from '#shared/tuning/tuning.ts';
 
@@ -6,11 +6,23 @@ import type { FailureTally, TuningCommon } from '#shared/tuning/tuning.ts';
 const TRIALS_WITHOUT_METRIC_MAX = 3;
 
 /**
- * Limits that apply if the study names none: trials that have failed before the first success, or in all. Of trials
- * that started together, those that fail end first: they must not end the others, which may succeed.
+ * Failures before the first success at which a tuning fails that names no limit. Of trials that started together, those
+ * that fail end first: they must not end the others, which may succeed.
  */
-const FIRST_FAILURES_MAX = 3;
-const FAILURES_MIN = 10;
+const SHARED_FAILURES_MAX = 3;
+/** If 87 % of the space fail, 30 random trials fail once in 65 tunings. */
+const FAILURES_MAX = 30;
+
+/** Causes that no values change: each trial installs and imports the same. */
+const SHARED_CODES: readonly CauseCode[] = [
+  'INSTALL_FAILED',
+  'SETUP_TIMED_OUT',
+  'PROGRAM_NOT_FOUND',
+  'MODULE_NOT_FOUND',
+  'IMPORT_FAILED',
+];
+/** Labels of docs/diagnosis.md for failures of the program that no values change. */
+const SHARED_LABELS: readonly string[] = ['permission_denied', 'no_gpu_visible', 'wrong_arch_package'];
 
 /** Why the tuning fails because of how its trials ended; null if it goes on. */
 export function failureOf(tuning: TuningCommon): Cause | null {
@@ -34,13 +46,18 @@ function hasOnlyMissingMetrics({ counts, failures }: TuningCommon): boolean {
   return counts.succeeded === 0 && missing >= TRIALS_WITHOUT_METRIC_MAX && missing === counts.infeasible;
 }
 
-function isTooMany(failedCount: number, { counts, study }: TuningCommon): boolean {
+/** Once a trial has succeeded, only the study's own limit applies: the search learns to avoid what fails. */
+function isTooMany(failedCount: number, { counts, failures, study }: TuningCommon): boolean {
   if (study.failedTrialsMax !== null) {
     return failedCount >= study.failedTrialsMax;
   }
-  return counts.succeeded === 0
-    ? failedCount >= Math.max(FIRST_FAILURES_MAX, study.parallelTrialsMax)
-    : failedCount > FAILURES_MIN && failedCount > endedCountOf(counts) / 2;
+  const areShared = failures.every(({ kind, cause }) => kind === 'LOST' || isShared(cause));
+  const limit = Math.max(areShared ? SHARED_FAILURES_MAX : FAILURES_MAX, study.parallelTrialsMax);
+  return counts.succeeded === 0 && failedCount >= limit;
+}
+
+function isShared({ code, diagnosis }: Cause): boolean {
+  return SHARED_CODES.includes(code) || SHARED_LABELS.includes(diagnosis?.label ?? '');
 }
 
 /** Why a tuning fails that has ended without a trial that succeeded. */
@@ -58,7 +75,7 @@ function withCommonest(summary: string, { failures }: TuningCommon, kinds: reado
   }
   const { cause, count } = commonest;
   const times = count === 1 ? 'One' : `Most often, ${count} times`;
-  return causeOf(cause.code, `${summary} ${times}: ${cause.message}`, cause.evidence);
+  return { ...cause, ...causeOf(cause.code, `${summary} ${times}: ${cause.message}`, cause.evidence) };
 }
 
 function commonestOf(failures: readonly FailureTally[], kinds: readonly FailureTally['kind'][]): Cause | undefined {

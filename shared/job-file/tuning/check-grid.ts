@@ -14,10 +14,20 @@ type Grid = {
 };
 
 /**
- * Checks that a grid search can try all combinations. Both services document that GRID_SEARCH does not support DOUBLE
- * parameters.
+ * Checks the number of trials against that of combinations, and that a grid search can try all of them. Both services
+ * document that GRID_SEARCH does not support DOUBLE parameters.
  */
 export function checkGrid({ study, algorithm, parameters, trialsMax }: Grid, findings: Findings): void {
+  if (
+    parameters.length > 0 &&
+    study.maxTrials !== undefined &&
+    trialsMax !== null &&
+    trialsMax > gridSize(parameters)
+  ) {
+    const message = `There are ${gridSize(parameters)} combinations of values: the tuning ends when all of them were tried, before ${trialsMax} trials.`;
+    const remedy = 'Nothing is to be done, unless more values were intended.';
+    findings.warnings.push({ code: 'TRIALS_ABOVE_COMBINATIONS', message, remedy, ...locationOf(study.maxTrials) });
+  }
   if (algorithm !== 'GRID' || study.algorithm === undefined || parameters.length === 0) {
     return;
   }

@@ -32,7 +32,7 @@ export type SuggestRequest = {
 
 /**
  * The values of the next trials, each chosen as if those before it were pending. The same request returns the same
- * values. Returns fewer than `count` only at the end of a grid.
+ * values. Returns fewer than `count` only if all other combinations of a finite space were tried.
  */
 export function suggest(request: SuggestRequest, count: number): readonly Values[] {
   const { parameters, algorithm } = request;
@@ -65,7 +65,8 @@ function chooseOneByOne(request: SuggestRequest, { size, count }: Extent): Value
   const space = readSearchSpace(request.parameters);
   const { data, pending, taken } = readRequest(request, space);
   const searcherAt = createSearchers(request, { space, data, count });
-  return Array.from({ length: count }, (_, index) => {
+  const chosen: Values[] = [];
+  for (let index = 0; index < count && taken.size < size; index += 1) {
     const searcher = searcherAt(index);
     const ordinal = request.ordinal + index;
     const random = createRandom(`${request.seed}/${ordinal}`);
@@ -75,8 +76,9 @@ function chooseOneByOne(request: SuggestRequest, { size, count }: Extent): Value
       drawUntaken(request.parameters, { space, size, takenCount: taken.size, isTaken, random });
     pending.push(point);
     taken.add(keyOf(point));
-    return valuesOf(space, point);
-  });
+    chosen.push(valuesOf(space, point));
+  }
+  return chosen;
 }
 
 /** Models of several objectives that one request builds: each takes about 0.1 s after hundreds of trials. */
@@ -123,7 +125,7 @@ type Draw = {
 
 const DRAWS_MAX = 20;
 
-/** A random point, of a finite space one that was not tried; any if all were. */
+/** A random point, of a finite space one that was not tried. */
 function drawUntaken(parameters: readonly Parameter[], { space, size, takenCount, isTaken, random }: Draw): Point {
   const draw = () => pointFromSamples(space, Float64Array.from(space.dimensions, random));
   for (let tries = 0; tries < DRAWS_MAX; tries += 1) {

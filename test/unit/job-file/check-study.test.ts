@@ -104,6 +104,16 @@ describe('checkStudy', () => {
     expect(found.filter((code) => code.startsWith('GRID'))).toEqual(codes);
   });
 
+  it.each([undefined, located('RANDOM_SEARCH', 'algorithm')])(
+    'says that trials end with the combinations',
+    (algorithm) => {
+      const parameters = [{ ...doubleDraft('a', 1, 5), kind: located('INTEGER', 'a.type') }];
+      const codes = (count: number) => check({ algorithm, parameters, maxTrials: located(count, 'max') }).codes;
+      expect(codes(6)).toContain('TRIALS_ABOVE_COMBINATIONS max');
+      expect(codes(5)).not.toContain('TRIALS_ABOVE_COMBINATIONS max');
+    },
+  );
+
   it('counts the combinations of conditional parameters once for each value that activates them', () => {
     const range = (id: string, max: number) => ({ ...doubleDraft(id, 1, max), kind: located('INTEGER', `${id}.type`) });
     const child = {

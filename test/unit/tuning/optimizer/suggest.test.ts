@@ -156,7 +156,7 @@ describe('a Bayesian search', () => {
     expect(objective(values)).toBeLessThan(median(finished.map((trial) => trial.objective)) / 10);
   });
 
-  it('tries each combination of a finite space before it repeats one', () => {
+  it('tries each combination of a finite space, and then has no more', () => {
     const layers: Parameter = {
       id: 'layers',
       space: { kind: 'INTEGER', min: 1, max: 8 },
@@ -170,9 +170,12 @@ describe('a Bayesian search', () => {
       children: [],
     };
     const objective = (values: Values) => Math.abs(Number(values.layers) - 6) + (values.kind === 'elu' ? 0 : 1);
-    const trials = search({ parameters: [layers, kind], objective }, { algorithm: 'BAYESIAN', seed: 'a', trials: 26 });
-    expect(new Set(trials.slice(0, 24).map(({ values }) => JSON.stringify(values))).size).toBe(24);
+    const problem = { parameters: [layers, kind], objective };
+    const trials = search(problem, { algorithm: 'BAYESIAN', seed: 'a', trials: 24 });
+    expect(new Set(trials.map(({ values }) => JSON.stringify(values))).size).toBe(24);
     expect(lowest(trials.slice(0, 12))).toBe(0);
+    expect(suggest(requestAfter(problem, trials), 2)).toEqual([]);
+    expect(suggest(requestAfter(problem, trials.slice(1)), 2)).toEqual([trials[0]?.values]);
   });
 });
 

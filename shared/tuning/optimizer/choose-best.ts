@@ -21,23 +21,19 @@ export function chooseBest(request: {
   readonly finished: readonly FinishedTrial[];
 }): BestTrials | null {
   const space = readSearchSpace(request.parameters);
-  const data = readTrials(request.finished, { space, goal: request.goal });
-  const reported = indexOfLowest(data.costs);
+  const all = readTrials(request.finished, { space, goal: request.goal });
+  const reported = all.positions[indexOfLowest(all.costs) ?? -1];
   if (reported === undefined) {
     return null;
   }
-  const fitted = fitModel(data, space);
+  const { data, fitted } = fitModel(all, space);
+  if (!isNoisy(fitted, compareRepeats(data))) {
+    return { reported, recommended: reported, expected: request.finished[reported]?.objective ?? 0 };
+  }
   const { model } = modelTrials(data, fitted, space);
   const means = data.points.map((point) => model.predict(point).mean);
-  const usesModel = isNoisy(fitted, compareRepeats(data));
-  const recommended = usesModel ? (indexOfLowest(means) ?? reported) : reported;
-  return {
-    reported: data.positions[reported] ?? 0,
-    recommended: data.positions[recommended] ?? 0,
-    expected: usesModel
-      ? data.objectiveOf(means[recommended] ?? 0)
-      : (request.finished[data.positions[reported] ?? 0]?.objective ?? 0),
-  };
+  const lowest = indexOfLowest(means) ?? 0;
+  return { reported, recommended: data.positions[lowest] ?? reported, expected: data.objectiveOf(means[lowest] ?? 0) };
 }
 
 function indexOfLowest(values: ArrayLike<number>): number | undefined {

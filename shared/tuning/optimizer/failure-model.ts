@@ -8,7 +8,7 @@ const FIT_TRIALS_MAX = 80;
 const MODEL_TRIALS_MAX = 150;
 const NOISE_VARIANCE = 0.05;
 
-/** Which parameters the failures depend on; as far apart as the priors say if none or all trials have failed. */
+/** Which parameters the failures depend on. */
 export function fitFailures({ points, failed }: TrialData, space: SearchSpace): Hyperparameters {
   const succeeded = selectEvenly(points, FIT_TRIALS_MAX / 2);
   const others = selectEvenly(failed, FIT_TRIALS_MAX / 2);

@@ -19,13 +19,16 @@ const NOISE_STARTS = [1e-3, 0.1];
 /** Logarithms: the precision of each dimension, the signal variance, the noise variance. */
 type Logarithms = Float64Array;
 
+/** With the negative logarithm of their posterior density, up to a constant per observation. */
+export type Fitted = Hyperparameters & { readonly unlikelihood: number };
+
 /** The hyperparameters with the highest posterior density. Their priors keep them plausible if there are few trials. */
-export function fitHyperparameters(observations: Observations): Hyperparameters {
+export function fitHyperparameters(observations: Observations, noiseMax = 1): Fitted {
   const dimensionsCount = observations.isCategory.length;
   const bounds: Interval[] = [
     ...observations.isCategory.map(() => ({ low: Math.log(1e-3), high: Math.log(1e4) })),
     { low: Math.log(1e-3), high: Math.log(1e2) },
-    { low: Math.log(1e-6), high: 0 },
+    { low: Math.log(1e-6), high: Math.log(noiseMax) },
   ];
   const gaps = listSquaredGaps(observations);
   const evaluate = (x: Logarithms) => evaluatePosterior({ observations, gaps }, x);
@@ -34,7 +37,8 @@ export function fitHyperparameters(observations: Observations): Hyperparameters 
   );
   const better = trials.reduce((one, other) => (other.value < one.value ? other : one));
   const best = minimize(evaluate, better.x, { bounds, stepsMax: FIT_STEPS_MAX });
-  return readLogarithms(Number.isFinite(best.value) ? best.x : startAt(dimensionsCount, 1e-3));
+  const x = Number.isFinite(best.value) ? best.x : startAt(dimensionsCount, 1e-3);
+  return { ...readLogarithms(x), unlikelihood: best.value };
 }
 
 function startAt(dimensionsCount: number, noise: number): Logarithms {

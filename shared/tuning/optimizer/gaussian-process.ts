@@ -1,4 +1,4 @@
-import { addTransposed, nextRow, whiten } from './inverse-factor.ts';
+import { addTransposed, invert, nextRow, whiten } from './inverse-factor.ts';
 import { coordinateOf, type Point } from './search-space.ts';
 
 const ROOT5 = Math.sqrt(5);
@@ -47,6 +47,19 @@ type State = {
 };
 
 export function conditionOn(observations: Observations, hyperparameters: Hyperparameters): GaussianProcess {
+  return createProcess(stateOf(observations, hyperparameters));
+}
+
+/** How far each target is above what the other observations predict. */
+export function listResiduals(observations: Observations, hyperparameters: Hyperparameters): Float64Array {
+  const { factor, whitened } = stateOf(observations, hyperparameters);
+  const residuals = new Float64Array(factor.length);
+  addTransposed(factor, whitened, residuals);
+  const inverse = invert(factor);
+  return residuals.map((weight, index) => weight / (inverse[index]?.[index] ?? 1));
+}
+
+function stateOf(observations: Observations, hyperparameters: Hyperparameters): State {
   const { points, targets, isCategory } = observations;
   const { signalVariance, noiseVariance } = hyperparameters;
   const factor: Float64Array[] = [];
@@ -58,7 +71,7 @@ export function conditionOn(observations: Observations, hyperparameters: Hyperpa
     }
     factor.push(nextRow(factor, covariances, signalVariance + noiseVariance + JITTER));
   }
-  return createProcess({ hyperparameters, isCategory, points, factor, whitened: whiten(factor, targets) });
+  return { hyperparameters, isCategory, points, factor, whitened: whiten(factor, targets) };
 }
 
 function createProcess(state: State): GaussianProcess {

@@ -3,7 +3,7 @@ import { keyOf } from './search-space.ts';
 import type { TrialData } from './trial-data.ts';
 
 /** Of targets with variance 1. With less noise, the best report is nearly as good as the best expectation. */
-const NOISE_VARIANCE_MIN = 0.01;
+export const NOISE_VARIANCE_MIN = 0.01;
 
 /** What trials with the same values reported; NONE if no values were tried twice. */
 export type Repeats = 'NONE' | 'EQUAL' | 'DIFFERENT';

@@ -35,14 +35,14 @@ export type Searcher = {
 /** Searches with a Gaussian process; with points that cover the space evenly until there are trials to model. */
 export function createSearcher(
   space: SearchSpace,
-  { data, seed }: { readonly data: TrialData; readonly seed: string },
+  { data: all, seed }: { readonly data: TrialData; readonly seed: string },
 ): Searcher {
   const startCount = Math.min(8, Math.max(4, space.dimensions.length + 1));
   // If most trials fail, waiting for more that succeed would be a random search.
-  if (data.points.length < (data.failed.length > 20 ? 2 : startCount)) {
-    return createStart(space, { data, seed });
+  if (all.points.length < (all.failed.length > 20 ? 2 : startCount)) {
+    return createStart(space, { data: all, seed });
   }
-  const fitted = fitModel(data, space);
+  const { data, fitted } = fitModel(all, space);
   const cautious = {
     ...fitted,
     precisions: fitted.precisions.map((precision) => precision * EXPLORATION_PRECISION_FACTOR),
@@ -101,9 +101,10 @@ function areNear({ dimensions }: SearchSpace, one: Point, other: Point): boolean
 }
 
 /**
- * A middle point first, then points that cover the space evenly. Once trials have failed, a point that is expected to
- * fail is replaced by one of START_CANDIDATES others: failures alone would otherwise teach nothing until the model
- * begins, and a category that always fails would be tried as often as the others.
+ * A middle point first, then points that cover the space evenly. Once some trials have failed and others succeeded, a
+ * point that is expected to fail is replaced by one of START_CANDIDATES others: otherwise a category that always fails
+ * would be tried as often as the others until the model begins. Failures alone would lead to the corners, which are the
+ * farthest from them.
  */
 function createStart(
   space: SearchSpace,
@@ -112,7 +113,8 @@ function createStart(
   const { length } = space.dimensions;
   const halton = createHalton(length, seed);
   const isEmpty = data.points.length + data.failed.length === 0;
-  const failureModel = data.failed.length === 0 ? null : modelFailures(data, fitFailures(data, space), space);
+  const hasBoth = data.failed.length > 0 && data.points.length > 0;
+  const failureModel = hasBoth ? modelFailures(data, fitFailures(data, space), space) : null;
   const toPoint = (samples: Float64Array) => pointFromSamples(space, samples);
   const samplesAt = (ordinal: number) =>
     ordinal === 0 && isEmpty ? new Float64Array(length).fill(0.5) : halton(ordinal);

@@ -68,6 +68,15 @@ export function selectTrials(
   };
 }
 
+/** The trials whose point and target satisfy a condition. */
+export function selectWhere(data: TrialData, isSelected: (point: Point, target: number) => boolean): TrialData {
+  const indices = data.points.flatMap((point, index) => (isSelected(point, data.targets[index] ?? 0) ? [index] : []));
+  const pick = <T>(items: ArrayLike<T>) => indices.map((index) => items[index] as T);
+  const { points, costs, targets, positions } = data;
+  const selected = { points: pick(points), costs: pick(costs), positions: pick(positions) };
+  return { ...data, ...selected, targets: Float64Array.from(pick(targets)) };
+}
+
 export function selectEvenly<T>(items: readonly T[], countMax: number): readonly T[] {
   return items.length <= countMax
     ? items

@@ -60,24 +60,45 @@ export const FAILING: SearchProblem = {
   },
 };
 
+/** 87 % of the space fail, its edges and corners among them. */
+export const MOSTLY_FAILING: SearchProblem = {
+  parameters: [X, Y],
+  objective(values) {
+    const [x, y] = [number(values, 'x') - 5.5, number(values, 'y') - 10.5];
+    return Math.max(Math.abs(x), Math.abs(y)) > 2.7 ? null : (x - 1) ** 2 + (y + 1) ** 2;
+  },
+};
+
+/** A bowl with many local optima. */
+export const ROUGH: SearchProblem = {
+  parameters: [X, Y],
+  objective(values) {
+    const waves = [number(values, 'x') - 3.9, number(values, 'y') - 5.2].map((z) => z * z + 10 - 10 * Math.cos(4 * z));
+    return (waves[0] ?? 0) + (waves[1] ?? 0);
+  },
+};
+
 export type SearchOptions = {
   readonly algorithm: SuggestRequest['algorithm'];
   readonly seed: string;
   readonly trials: number;
   /** Standard deviation of what is reported. */
   readonly noise?: number;
+  /** The share of the trials that do not converge, whatever their values. */
+  readonly outlierShare?: number;
 };
 
 /** Runs one trial after another. */
 export function search({ parameters, objective }: SearchProblem, options: SearchOptions): FinishedTrial[] {
-  const { algorithm, seed, trials, noise = 0 } = options;
+  const { algorithm, seed, trials, noise = 0, outlierShare = 0 } = options;
   const random: Random = createRandom(`noise of ${seed}`);
   const finished: FinishedTrial[] = [];
   for (let ordinal = 0; ordinal < trials; ordinal += 1) {
     const request: SuggestRequest = { parameters, goal: 'MINIMIZE', algorithm, finished, pending: [], ordinal, seed };
     const [values = {}] = suggest(request, 1);
     const truth = objective(values);
-    finished.push({ values, objective: truth === null ? null : truth + noise * sampleNormal(random) });
+    const error = outlierShare > 0 && random() < outlierShare ? 300 : noise * sampleNormal(random);
+    finished.push({ values, objective: truth === null ? null : truth + error });
   }
   return finished;
 }

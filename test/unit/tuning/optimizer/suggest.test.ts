@@ -4,7 +4,18 @@ import type { Parameter } from '#shared/domain/study.ts';
 import { type SuggestRequest, suggest } from '#shared/tuning/optimizer/suggest.ts';
 import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
 import type { Values } from '#shared/tuning/trial.ts';
-import { BRANIN, FAILING, median, NETWORK, type SearchProblem, search, X, Y } from './search-problem.ts';
+import {
+  BRANIN,
+  FAILING,
+  MOSTLY_FAILING,
+  median,
+  NETWORK,
+  ROUGH,
+  type SearchProblem,
+  search,
+  X,
+  Y,
+} from './search-problem.ts';
 
 const SEEDS = ['a', 'b', 'c', 'd', 'e'];
 
@@ -86,6 +97,20 @@ describe('a Bayesian search', () => {
       trials.filter(({ objective }) => objective === null).length;
     expect(countFailed(finished)).toBeLessThan(countFailed(random));
     expect(lowest(finished)).toBeLessThan(lowest(random) / 50);
+  });
+
+  it('finds where trials succeed if most fail', () => {
+    for (const seed of SEEDS) {
+      const finished = search(MOSTLY_FAILING, { algorithm: 'BAYESIAN', seed, trials: 40 });
+      const random = search(MOSTLY_FAILING, { algorithm: 'RANDOM', seed, trials: 40 });
+      expect(lowest(finished)).toBeLessThan(lowest(random) / 2);
+    }
+  });
+
+  it('goes beside the best trials of a rough function, once equal reports have shown that it has no noise', () => {
+    const regrets = (algorithm: SuggestRequest['algorithm']) =>
+      SEEDS.map((seed) => lowest(search(ROUGH, { algorithm, seed, trials: 50 })));
+    expect(median(regrets('BAYESIAN'))).toBeLessThan(median(regrets('RANDOM')) / 2);
   });
 
   it('learns from failures before it has enough trials to model the objective', () => {

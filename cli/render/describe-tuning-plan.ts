@@ -14,6 +14,8 @@ const HOUR_MS = 3_600_000;
 /** Trials of this length are an example of the cost if their running time is not known. */
 const EXAMPLE_MS = 10 * 60_000;
 
+const SHOWN_STARTS_MAX = 5;
+
 /** Formats what a tuning will run and what it can cost, before it is submitted. Empty for other jobs. */
 export function describeTuningPlan(spec: JobSpec, options: PlanOptions): readonly string[] {
   const { study } = spec;
@@ -24,10 +26,22 @@ export function describeTuningPlan(spec: JobSpec, options: PlanOptions): readonl
   const goals = objectiveMetricsOf(study).map(({ goal, id }) => `${goal.toLowerCase()} ${id}`);
   return [
     `Tuning ${spec.jobId}: ${count}, ${study.parallelTrialsMax} at a time, to ${goals.join(' and ')}.`,
-    ...[...study.parameters.flatMap(describeParameter), ...describeCost(spec, study, options)].map(
-      (line) => `  ${line}`,
-    ),
+    ...[
+      ...study.parameters.flatMap(describeParameter),
+      ...describeStart(study),
+      ...describeCost(spec, study, options),
+    ].map((line) => `  ${line}`),
   ];
+}
+
+function describeStart({ start = [] }: Study): readonly string[] {
+  const describe = (values: object) =>
+    Object.entries(values)
+      .map(([id, value]) => `${id}=${value}`)
+      .join(' ');
+  const shown = start.slice(0, SHOWN_STARTS_MAX).map(describe).join('; ');
+  const more = start.length > SHOWN_STARTS_MAX ? `; and ${start.length - SHOWN_STARTS_MAX} more` : '';
+  return start.length === 0 ? [] : [`Tries first: ${shown}${more}`];
 }
 
 /** Formats what is tried of a parameter, with the type that the job file does not have to name, and of those below it. */

@@ -17,6 +17,8 @@ export type Study = {
   readonly parameters: readonly Parameter[];
   /** An earlier study whose trials this one starts from. */
   readonly resumeJobId: string | null;
+  /** Values of the first trials, by parameter id. Those that are not given are chosen as for any trial. */
+  readonly start?: readonly Readonly<Record<string, string | number>>[] | undefined;
   /** List price of all trials in US dollars at which the study ends with what it has found; null for no limit. */
   readonly maxCostUsd: number | null;
 };
@@ -86,6 +88,8 @@ export type Parameter = {
   readonly id: string;
   readonly space: ParameterSpace;
   readonly scale: ParameterScale;
+  /** What the program uses without the flag: the value of trials of a resumed study that did not have the parameter. */
+  readonly default?: string | number | undefined;
   /** Parameters that exist only for certain values of this one. */
   readonly children: readonly ConditionalParameter[];
 };

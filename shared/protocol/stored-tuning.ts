@@ -32,10 +32,13 @@ const spaceSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('DISCRETE'), values: z.array(z.number()) }),
 ]);
 
+const valuesSchema = z.record(z.string(), z.union([z.string(), z.number()]));
+
 const parameterSchema: z.ZodType<Parameter> = z.object({
   id: z.string(),
   space: spaceSchema,
   scale: scaleSchema,
+  default: z.union([z.string(), z.number()]).optional(),
   children: z.lazy(() => z.array(childSchema)),
 });
 
@@ -89,6 +92,7 @@ const studySchema = z.object({
   measurement: z.enum(['LAST', 'BEST']),
   parameters: z.array(parameterSchema),
   resumeJobId: z.string().nullable(),
+  start: z.array(valuesSchema).optional(),
   maxCostUsd: nullableNumber,
 }) satisfies z.ZodType<Study>;
 
@@ -120,7 +124,7 @@ const trialSchema = z.object({
   tuningId: z.string(),
   ordinal,
   jobId: z.string(),
-  values: z.record(z.string(), z.union([z.string(), z.number()])),
+  values: valuesSchema,
   chosenAt: timestamp,
   repeats: ordinal.nullable(),
   startedAt: nullableTimestamp,

@@ -51,6 +51,10 @@ export function studyDraftOf(study: Study): StudyDraft {
     parameters: study.parameters.length === 0 ? undefined : study.parameters.map(parameterOf),
     resumeJobId: at(study.resumeJobId),
     maxCostUsd: at(study.maxCostUsd),
+    start: study.start?.map((values) => ({
+      path: '',
+      values: Object.entries(values).map(([key, value]) => ({ path: '', value: { key, text: String(value) } })),
+    })),
   };
 }
 
@@ -105,7 +109,7 @@ function runtimeOf(constraint: RuntimeConstraint): RuntimeConstraintDraft {
     : { path: '', maxDuration: undefined, endTime: at(constraint.endTime) };
 }
 
-function parameterOf({ id, space, scale, children }: Parameter): ParameterDraft {
+function parameterOf({ id, space, scale, default: fallback, children }: Parameter): ParameterDraft {
   const hasBounds = 'min' in space;
   const scaleName = SCALE_NAMES[scale];
   return {
@@ -116,6 +120,7 @@ function parameterOf({ id, space, scale, children }: Parameter): ParameterDraft 
     max: hasBounds ? at(space.max) : undefined,
     values: hasBounds ? undefined : space.values.map((value) => ({ path: '', value: String(value) })),
     scale: at(scaleName ?? null),
+    default: at(fallback === undefined ? null : String(fallback)),
     children: children.map(childOf),
   };
 }

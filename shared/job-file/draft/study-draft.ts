@@ -1,4 +1,4 @@
-import type { Located } from '#shared/job-file/parser/findings.ts';
+import type { Located, SourceLocation } from '#shared/job-file/parser/findings.ts';
 
 /** Hyperparameter tuning of any dialect before validation; enumerations are in the spelling of their dialect. */
 export type StudyDraft = {
@@ -17,6 +17,13 @@ export type StudyDraft = {
   readonly parameters: readonly ParameterDraft[] | undefined;
   readonly resumeJobId: Located<string> | undefined;
   readonly maxCostUsd: Located<number> | undefined;
+  /** Values to try first; of Dropforge's own format only. */
+  readonly start?: readonly StartDraft[] | undefined;
+};
+
+/** Values of one trial, as written. */
+export type StartDraft = SourceLocation & {
+  readonly values: readonly Located<{ readonly key: string; readonly text: string }>[];
 };
 
 export type MetricDraft = {
@@ -79,6 +86,8 @@ export type ParameterDraft = {
   /** Categories or discrete numbers, as written. */
   readonly values: readonly Located<string>[] | undefined;
   readonly scale: Located<string> | undefined;
+  /** Of Dropforge's own format only. */
+  readonly default?: Located<string> | undefined;
   readonly children: readonly ConditionalParameterDraft[];
 };
 

@@ -10,6 +10,7 @@ import {
 } from '#shared/job-file/parser/findings.ts';
 import { parseNumber } from '#shared/job-file/parser/read-values.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
+import { checkValue, valueIn } from '#shared/job-file/tuning/check-start.ts';
 import { isReservedName } from '#shared/job-file/tuning/reserved-names.ts';
 import { KINDS, resolveAlias, SCALES } from '#shared/job-file/tuning/study-enums.ts';
 
@@ -74,9 +75,11 @@ function checkParameter(draft: ParameterDraft, context: Context, findings: Findi
   const children = draft.children.map((child) =>
     checkChild(child, { parent: draft, space, ids: context.ids }, findings),
   );
-  return id === null || space === null || scale === null || !children.every((child) => child !== null)
-    ? null
-    : { id, space, scale, children };
+  if (id === null || space === null || scale === null || !children.every((child) => child !== null)) {
+    return null;
+  }
+  const fallback = draft.default && checkValue(draft.default, { id, space }, findings);
+  return { id, space, scale, children, ...(fallback !== undefined && { default: fallback }) };
 }
 
 function checkId({ draft, hasProblem }: ParameterReading, findings: Findings): string | null {
@@ -310,29 +313,14 @@ function checkParentValue(
   if (space === null) {
     return null;
   }
-  const parsed = space.kind === 'CATEGORICAL' ? value.value : parseNumber(value.value);
-  if (parsed !== undefined && isIn(space, parsed)) {
+  const parsed = space.kind === 'DOUBLE' ? undefined : valueIn(space, value.value);
+  if (parsed !== undefined) {
     return parsed;
   }
   const message = `${quote(value.value)} is not a value of ${quote(parent.id?.value ?? parent.path)}.`;
   const remedy = 'Write one of the values that the parent can have.';
   reportInvalid(value, { code: 'PARENT_VALUES', message, remedy }, findings);
   return null;
-}
-
-function isIn(space: ParameterSpace, value: string | number): boolean {
-  if (typeof value === 'string') {
-    return space.kind === 'CATEGORICAL' && space.values.includes(value);
-  }
-  switch (space.kind) {
-    case 'INTEGER':
-      return Number.isInteger(value) && value >= space.min && value <= space.max;
-    case 'DISCRETE':
-      return space.values.includes(value);
-    case 'DOUBLE':
-    case 'CATEGORICAL':
-      return false;
-  }
 }
 
 /** When a parameter is used: always, or for some values of its parent. */

@@ -8,6 +8,7 @@ import { checkGrid } from '#shared/job-file/tuning/check-grid.ts';
 import { checkMetrics } from '#shared/job-file/tuning/check-metrics.ts';
 import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
 import { checkRecordSizes } from '#shared/job-file/tuning/check-record-sizes.ts';
+import { checkStart } from '#shared/job-file/tuning/check-start.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
 import {
   ALGORITHMS,
@@ -45,6 +46,7 @@ export function checkStudy({ study, dialect }: JobDraft, findings: Findings): St
     maxCostUsd: checkMaxCost(study.maxCostUsd, findings),
   };
   checkGrid({ study, algorithm, parameters: parameters ?? [], trialsMax: trials?.trialsMax ?? null }, findings);
+  const start = parameters && trials && checkStart(study, { parameters, ...trials }, findings);
   if (metrics !== null && parameters !== null && trials !== null) {
     checkRecordSizes(study, { metrics, parameters, trialsMax: trials.trialsMax }, findings);
   }
@@ -53,7 +55,7 @@ export function checkStudy({ study, dialect }: JobDraft, findings: Findings): St
   if (!isComplete || findings.problems.length > problemCount) {
     return null;
   }
-  const given = { metrics, parameters, algorithm, measurement, ...trials, ...choices };
+  const given = { metrics, parameters, algorithm, measurement, ...trials, ...choices, ...(start?.length && { start }) };
   return { ...given, ...warnOfNoEffect(study, given, findings) };
 }
 

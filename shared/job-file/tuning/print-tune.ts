@@ -25,6 +25,9 @@ export function printTune(study: StudyDraft): Record<string, unknown> {
     maxCost: study.maxCostUsd?.value,
     maxFailedTrials: study.maxFailedTrials?.value,
     resume: study.resumeJobId?.value,
+    start: study.start?.length
+      ? study.start.map(({ values }) => new Map(values.map(({ value: { key, text } }) => [key, toScalar(text)])))
+      : undefined,
     // A Map: an object would move names like `10` to the front.
     parameters: study.parameters && new Map(study.parameters.flatMap((parameter) => printWithChildren(parameter))),
   });
@@ -56,7 +59,7 @@ function printWithChildren(parameter: ParameterDraft, when?: unknown): readonly 
   ];
 }
 
-function printParameter({ kind, min, max, values, scale }: ParameterDraft, when: unknown): unknown {
+function printParameter({ kind, min, max, values, scale, default: fallback }: ParameterDraft, when: unknown): unknown {
   const choices = values && printValues(values, kind?.value);
   const fields = omitUndefined({
     min: min?.value,
@@ -67,6 +70,7 @@ function printParameter({ kind, min, max, values, scale }: ParameterDraft, when:
         ? undefined
         : kind && toShortName(kind.value, PARAMETER_TYPES),
     scale: scale && toShortName(scale.value, SCALES),
+    default: fallback && toScalar(fallback.value),
     when,
   });
   return choices !== undefined && Object.keys(fields).length === 1 ? choices : fields;
@@ -75,9 +79,12 @@ function printParameter({ kind, min, max, values, scale }: ParameterDraft, when:
 /** Numbers of discrete and integer parameters; all other values are texts. */
 function printValues(values: readonly Located<string>[], kind: string | undefined): readonly (string | number)[] {
   const areNumbers = kind === PARAMETER_TYPES.discrete || kind === PARAMETER_TYPES.integer;
-  return values.map(({ value }) =>
-    areNumbers && Number.isFinite(Number(value)) && String(Number(value)) === value ? Number(value) : value,
-  );
+  return values.map(({ value }) => (areNumbers ? toScalar(value) : value));
+}
+
+/** A number if it prints as it was read. */
+function toScalar(text: string): string | number {
+  return Number.isFinite(Number(text)) && String(Number(text)) === text ? Number(text) : text;
 }
 
 /** The kind that the reader infers from the values if no type is given. */

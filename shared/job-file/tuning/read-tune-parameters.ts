@@ -5,6 +5,7 @@ import {
   type FoundNode,
   isEmpty,
   readNumber,
+  readText,
   readTextList,
   reportWrongKind,
 } from '#shared/job-file/parser/read-values.ts';
@@ -78,6 +79,7 @@ function readParameter(
     max: readNumber(fields.max, findings),
     values: readValues(fields.values, kind.value, findings),
     scale: readShortName(fields.scale, SCALES, findings),
+    default: readText(fields.default, findings),
   };
   return { id: id.value, draft, condition: readCondition(fields.when, findings) };
 }

@@ -10,8 +10,10 @@ import {
   type FoundNode,
   isEmpty,
   readInteger,
+  readMappings,
   readNumber,
   readText,
+  readTextMap,
   reportWrongKind,
 } from '#shared/job-file/parser/read-values.ts';
 import { readShortName } from '#shared/job-file/parser/short-names.ts';
@@ -42,6 +44,10 @@ export function readTune(found: FoundNode, parentOf: ParentLookup, findings: Fin
     parameters: readTuneParameters(tune.parameters, parentOf, findings),
     resumeJobId: readText(tune.resume, findings),
     maxCostUsd: readNumber(tune.maxCost, findings),
+    start: readMappings(tune.start, findings).map((entry) => ({
+      ...{ path: entry.path, line: entry.node.line },
+      values: readTextMap(entry, findings),
+    })),
   };
 }
 

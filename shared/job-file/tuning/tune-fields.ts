@@ -132,6 +132,15 @@ export const TUNE_FIELDS = {
     examples: ['search_1'],
     synonyms: ['resumePreviousJobId'],
   },
+  start: {
+    description:
+      'Values of the first trials, such as those that you use today. Values that are not given are the `default` of the parameter, or chosen as for any trial.',
+    type: 'list of mappings',
+    schema: { type: 'array', items: { type: 'object', additionalProperties: SCALAR_SCHEMA } },
+    omitted: 'none',
+    examples: [[{ learning_rate: 0.001, layers: 3 }]],
+    synonyms: ['startValues', 'initialValues', 'enqueue'],
+  },
   parameters: {
     description: 'The hyperparameters, by the names of their flags: a list of values, or a mapping.',
     type: 'mapping',
@@ -184,6 +193,14 @@ export const PARAMETER_FIELDS = {
     schema: oneOf(SCALES).schema,
     omitted: 'linear',
     synonyms: ['scaleType'],
+  },
+  default: {
+    description:
+      'What the program uses without the flag: with `resume`, the value of earlier trials that did not have the parameter.',
+    type: 'number or text',
+    schema: SCALAR_SCHEMA,
+    omitted: 'earlier trials without the parameter are ignored',
+    synonyms: ['defaultValue'],
   },
   when: {
     description:

@@ -9,6 +9,8 @@ const GRID_VALUES_MAX = 20;
  */
 export type Dimension = {
   readonly id: string;
+  /** The value of trials that do not have the parameter. */
+  readonly default: string | number | undefined;
   readonly isCategory: boolean;
   /** Number of values; Infinity for a continuous range. */
   readonly count: number;
@@ -26,19 +28,20 @@ export type Dimension = {
   fromUniform(sample: number): number;
 };
 
-export function readDimension({ id, space, scale }: Parameter): Dimension {
+export function readDimension({ id, space, scale, default: fallback }: Parameter): Dimension {
+  const common = { id, default: fallback };
   switch (space.kind) {
     case 'CATEGORICAL':
-      return { id, ...readCategories(space.values) };
+      return { ...common, ...readCategories(space.values) };
     case 'DISCRETE':
-      return { id, ...readList(space.values, scale) };
+      return { ...common, ...readList(space.values, scale) };
     case 'DOUBLE':
     case 'INTEGER':
-      return { id, ...readRange(space, scale) };
+      return { ...common, ...readRange(space, scale) };
   }
 }
 
-type Space = Omit<Dimension, 'id'>;
+type Space = Omit<Dimension, 'id' | 'default'>;
 
 function readCategories(values: readonly string[]): Space {
   const last = values.length - 1;

@@ -79,7 +79,7 @@ export function valuesOf(space: SearchSpace, point: Point): Values {
 
 /**
  * The point of a trial's values; undefined if the space does not have them, as can happen with trials of an earlier
- * tuning: a value out of bounds, an unknown category, a missing or an additional parameter.
+ * tuning: a value out of bounds, an unknown category, an additional parameter, or a missing one without a default.
  */
 export function pointOf(space: SearchSpace, values: Values): Point | undefined {
   const point = new Float64Array(space.dimensions.length);
@@ -89,7 +89,7 @@ export function pointOf(space: SearchSpace, values: Values): Point | undefined {
       point[index] = inactiveCoordinate(dimension);
       continue;
     }
-    const value = values[dimension.id];
+    const value = values[dimension.id] ?? dimension.default;
     const coordinate = value === undefined ? Number.NaN : dimension.toCoordinate(value);
     if (Number.isNaN(coordinate)) {
       return undefined;
@@ -97,7 +97,28 @@ export function pointOf(space: SearchSpace, values: Values): Point | undefined {
     point[index] = coordinate;
     activeIds.add(dimension.id);
   }
-  return activeIds.size === Object.keys(values).length ? point : undefined;
+  return Object.keys(values).every((id) => activeIds.has(id)) ? point : undefined;
+}
+
+/** The given values, completed with defaults and otherwise from those of another trial. */
+export function completeValues(space: SearchSpace, given: Values, others: Values): Values {
+  const point = new Float64Array(space.dimensions.length);
+  const fixed: Record<string, string | number> = {};
+  for (const [index, dimension] of space.dimensions.entries()) {
+    const { id, toCoordinate, fromUniform } = dimension;
+    const own = given[id] ?? dimension.default;
+    if (!isActive(space, point, index)) {
+      point[index] = inactiveCoordinate(dimension);
+    } else if (own !== undefined) {
+      point[index] = toCoordinate(own);
+      fixed[id] = own;
+    } else {
+      const coordinate = toCoordinate(others[id] ?? Number.NaN);
+      point[index] = Number.isNaN(coordinate) ? fromUniform(0.5) : coordinate;
+    }
+  }
+  // A coordinate would not lead back to exactly the given value.
+  return { ...valuesOf(space, point), ...fixed };
 }
 
 /** Equal for equal points: the bytes of their coordinates, because numbers as text are ten times as slow. */

@@ -4,6 +4,7 @@ import { gridSize, gridValues } from './grid.ts';
 import { createRandom, type Random } from './random.ts';
 import { scalarize, weightsAt } from './scalarize.ts';
 import {
+  completeValues,
   keyOf,
   type Point,
   pointFromSamples,
@@ -24,6 +25,8 @@ export type SuggestRequest = {
   /** Trials of earlier tunings come first; those with values that this space does not have are ignored. */
   readonly finished: readonly FinishedTrial[];
   readonly pending: readonly Values[];
+  /** Values of the next trials, as far as a user has given them; the trials after them are chosen. */
+  readonly start?: readonly Values[];
   /** The number of trials that were suggested before. */
   readonly ordinal: number;
   /** The tuning's id. */
@@ -35,7 +38,13 @@ export type SuggestRequest = {
  * values. Returns fewer than `count` only if all other combinations of a finite space were tried.
  */
 export function suggest(request: SuggestRequest, count: number): readonly Values[] {
-  const { parameters, algorithm } = request;
+  const { parameters, algorithm, start: [given, ...start] = [], pending, ordinal } = request;
+  if (given !== undefined && count > 0) {
+    const [chosen = {}] = chooseOneByOne(request, { size: Infinity, count: 1 });
+    const values = completeValues(readSearchSpace(parameters), given, chosen);
+    const next = { ...request, start, pending: [...pending, values], ordinal: ordinal + 1 };
+    return [values, ...suggest(next, count - 1)];
+  }
   const size = gridSize(parameters);
   return algorithm === 'GRID' && size !== Infinity
     ? listGrid(request, { size, count })

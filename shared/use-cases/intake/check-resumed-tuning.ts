@@ -111,7 +111,8 @@ async function readEarlierTrials(
   }
   if (ignored > 0) {
     const message = `${ignored} of ${count} earlier trials are ignored: their values are not among those of this study's parameters.`;
-    const remedy = 'Write the parameters and ranges of the earlier tuning job, or none to take them over.';
+    const remedy =
+      'Write the parameters and ranges of the earlier tuning job, or none to take them over, and the default of a parameter that it did not have.';
     warnings.push({ code: 'RESUMED_TRIALS_IGNORED', message, remedy, ...location });
   }
   return { resumes, warnings };

@@ -30,7 +30,7 @@ export async function suggestTrials(
 
 async function chooseValues(
   { tunings }: TuningEventPorts,
-  { tuningId, study, resumes }: TuningIn<'SEARCHING'>,
+  { tuningId, study, resumes, suggestedCount }: TuningIn<'SEARCHING'>,
   { from, count }: { readonly from: number; readonly count: number },
 ): Promise<readonly Values[]> {
   const { parameters, algorithm } = study;
@@ -47,6 +47,7 @@ async function chooseValues(
     furtherGoals: further.map((metric) => metric.goal),
     finished: [...earlier, ...own].flatMap((trial) => finishedOf(trial) ?? []),
     pending: own.filter((trial) => isTaken(trial, algorithm)).map(({ values }) => values),
+    start: study.start?.slice(suggestedCount) ?? [],
     ordinal: from - 1,
     seed: tuningId,
   };

@@ -48,6 +48,7 @@ const parameter = fc.oneof(
       type: fc.constantFrom('double', 'integer', 'discrete', 'categorical'),
       values: fc.array(fc.oneof(number, line), { maxLength: 3 }),
       scale: fc.constantFrom('linear', 'log', 'reverseLog'),
+      default: fc.oneof(number, line),
       when: fc.oneof(
         fc.dictionary(fc.constantFrom('a', 'b', '10'), fc.oneof(number, line, fc.array(line, { maxLength: 2 })), {
           minKeys: 1,
@@ -71,6 +72,7 @@ const tune = fc.record(
     maxCost: number,
     maxFailedTrials: fc.integer(),
     resume: line,
+    start: fc.array(fc.dictionary(line, fc.oneof(number, line), { maxKeys: 3 }), { maxLength: 2 }),
     parameters: fc.dictionary(fc.oneof(fc.constantFrom('a', 'b', '10'), line), parameter, { maxKeys: 4 }),
   },
   { requiredKeys: [] },

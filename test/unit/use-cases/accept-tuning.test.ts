@@ -3,7 +3,7 @@ import { type Database, openDatabase } from '#infra/embedded/data-dir/database.t
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { JOB_BYTES_MAX, jsonBytesOf } from '#shared/domain/job-size.ts';
-import type { Study } from '#shared/domain/study.ts';
+import type { Parameter, Study } from '#shared/domain/study.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { formatStoredTuning } from '#shared/protocol/stored-tuning.ts';
 import { RUNG_VALUES_MAX, RUNGS_MAX } from '#shared/tuning/stopping/asha.ts';
@@ -173,6 +173,22 @@ describe('a tuning that is resumed', () => {
     expect(resumes).toEqual(['digits', 'second']);
     expect(new Set(read)).toEqual(new Set(['digits', 'second']));
     expect(warnings).toMatchObject([{ code: 'RESUMED_TRIALS_IGNORED', message: expect.stringContaining('third') }]);
+  });
+
+  it('has trials that lack a parameter of this study, which its default fills', async () => {
+    await createClosed({}, [succeededTrial(1, 0.5)]);
+    const further = {
+      id: 'layers',
+      space: { kind: 'INTEGER', min: 1, max: 9 },
+      scale: 'LINEAR',
+      children: [],
+    } as const;
+    const codesWith = async (parameter: Parameter) => {
+      const study = resuming({ parameters: [...STUDY.parameters, parameter] });
+      return (await checkResumedTuning(ports, study, undefined)).warnings.map(({ code }) => code);
+    };
+    expect(await codesWith(further)).toEqual(['RESUMED_TRIALS_IGNORED']);
+    expect(await codesWith({ ...further, default: 2 })).toEqual([]);
   });
 
   it('gives its parameters to a study that has none', async () => {

@@ -4,6 +4,7 @@ import type { Parameter } from '#shared/domain/study.ts';
 import { type SuggestRequest, suggest } from '#shared/tuning/optimizer/suggest.ts';
 import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
 import type { Values } from '#shared/tuning/trial.ts';
+import { areValid } from './parameter-arbitrary.ts';
 import {
   BRANIN,
   FAILING,
@@ -148,6 +149,19 @@ describe('a Bayesian search', () => {
     expect(before.find(({ values }) => JSON.stringify(values) === keys[again])?.objective).toBe(lowest(before));
   });
 
+  it('learns from earlier trials that lacked a parameter only if it has a default, which is then their value', () => {
+    const finished = search(BRANIN, { algorithm: 'BAYESIAN', seed: 'a', trials: 12 });
+    const further = { id: 'z', space: { kind: 'INTEGER', min: 1, max: 9 }, scale: 'LINEAR', children: [] } as const;
+    const suggestAfter = (parameter: Parameter, trials: readonly FinishedTrial[]) =>
+      suggest({ ...requestAfter(BRANIN, trials), parameters: [X, Y, parameter], ordinal: 0 }, 2);
+    const filled = finished.map(({ values, objective }) => ({ values: { ...values, z: 3 }, objective }));
+    expect(suggestAfter({ ...further, default: 3 }, finished)).toEqual(suggestAfter(further, filled));
+    expect(suggestAfter({ ...further, default: 3 }, finished)).not.toEqual(
+      suggestAfter({ ...further, default: 5 }, finished),
+    );
+    expect(suggestAfter(further, finished)).toEqual(suggestAfter(further, []));
+  });
+
   it('ignores earlier trials with values that its space does not have', () => {
     const finished = search(BRANIN, { algorithm: 'BAYESIAN', seed: 'a', trials: 12 });
     const others: Values[] = [
@@ -201,6 +215,26 @@ describe('a Bayesian search', () => {
     expect(lowest(trials.slice(0, 12))).toBe(0);
     expect(suggest(requestAfter(problem, trials), 2)).toEqual([]);
     expect(suggest(requestAfter(problem, trials.slice(1)), 2)).toEqual([trials[0]?.values]);
+  });
+});
+
+describe('the first trials', () => {
+  const algorithms = ['BAYESIAN', 'RANDOM', 'GRID'] as const;
+
+  it.each(algorithms)('have exactly the values that a user gives, before those of a %s search', (algorithm) => {
+    const request = { ...requestAfter(NETWORK, []), algorithm };
+    const given = { rate: 0.0013, units: 7, optimizer: 'sgd', momentum: 0.9 };
+    const [first, second, ...others] = suggest({ ...request, start: [given, { rate: 0.3 }] }, 4);
+    expect([first, second?.rate, others.length]).toEqual([given, 0.3, 2]);
+    expect(areValid(NETWORK.parameters, second ?? {})).toBe(true);
+    expect(suggest({ ...request, start: [given, { rate: 0.3 }] }, 1)).toEqual([given]);
+    expect(others).toEqual(suggest({ ...request, pending: [given, second ?? {}], ordinal: 2 }, 2));
+  });
+
+  it('have the defaults of parameters that are not given', () => {
+    const parameters = [{ ...X, default: 2.3 }, Y];
+    const [values] = suggest({ ...requestAfter(BRANIN, []), parameters, start: [{ y: 1.1 }] }, 1);
+    expect(values).toEqual({ x: 2.3, y: 1.1 });
   });
 });
 

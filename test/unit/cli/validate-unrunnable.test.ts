@@ -81,7 +81,7 @@ const UNRUNNABLE: readonly (readonly [string, Package, string, string])[] = [
 ];
 
 describe('dropforge jobs validate --package', () => {
-  it.each(UNRUNNABLE)('says what is wrong with %s', async (_, files, fields, expected) => {
+  it.each(UNRUNNABLE)('says what is wrong with %s', async (...[, files, fields, expected]) => {
     expect(await findingsOf(files, fields)).toContainEqual(expect.stringContaining(expected));
   });
 

@@ -28,13 +28,14 @@ export function describeTuningPlan(spec: JobSpec, options: PlanOptions): readonl
     `Tuning ${spec.jobId}: ${count}, ${study.parallelTrialsMax} at a time, to ${goals.join(' and ')}.`,
     ...[
       ...study.parameters.flatMap(describeParameter),
-      ...describeStart(study),
+      ...describeStart(study.start),
       ...describeCost(spec, study, options),
     ].map((line) => `  ${line}`),
   ];
 }
 
-function describeStart({ start = [] }: Study): readonly string[] {
+/** Formats the values of the first trials that the job file gives. */
+export function describeStart(start: Study['start'] = []): readonly string[] {
   const describe = (values: object) =>
     Object.entries(values)
       .map(([id, value]) => `${id}=${value}`)

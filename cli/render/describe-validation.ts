@@ -1,5 +1,5 @@
 import type { Output } from '#cli/core/command.ts';
-import { describeParameter } from '#cli/render/describe-tuning-plan.ts';
+import { describeParameter, describeStart } from '#cli/render/describe-tuning-plan.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint } from '#cli/render/paint.ts';
 import { type Gpus, gpusOf } from '#shared/catalog/catalog.ts';
@@ -12,7 +12,7 @@ export type Validation = JobFileValidation & { readonly hints?: readonly Problem
 
 /** Converts the validation of one file to its JSON output. Unknown values are null. */
 export function toJson(file: string, validation: Validation): object {
-  const { dialect, verdict, isRunnable, errors, warnings, cluster, trials, price, plan, images, parameters } =
+  const { dialect, verdict, isRunnable, errors, warnings, cluster, trials, price, plan, images, parameters, start } =
     validation;
   return {
     file,
@@ -27,6 +27,7 @@ export function toJson(file: string, validation: Validation): object {
     images,
     trials,
     parameters,
+    ...(start && { start }),
     price: price && { onDemandPerHour: price.onDemandPerHour, spotPerHour: price.spotPerHour, asOf: price.asOf },
   };
 }
@@ -68,12 +69,12 @@ export function describeUnchecked(images: readonly string[]): readonly string[] 
   return images.map((image) => `  image    ${image}: not looked up; a submission finds it and pins its digest`);
 }
 
-type Plan = Pick<JobFileValidation, 'price' | 'trials' | 'parameters'> & { readonly plan: JobPlan };
+type Plan = Pick<JobFileValidation, 'price' | 'trials' | 'parameters' | 'start'> & { readonly plan: JobPlan };
 
 const MODELS = { STANDARD: 'on demand', SPOT: 'Spot', FLEX_START: 'Flex-start' } as const;
 
 /** Formats the machines of a job and their price per hour as indented lines. */
-export function describePlan({ plan, price, trials, parameters }: Plan): readonly string[] {
+export function describePlan({ plan, price, trials, parameters, start }: Plan): readonly string[] {
   const rows = plan.groups.map(({ role, count, ...machine }) => [
     role,
     String(count),
@@ -82,7 +83,9 @@ export function describePlan({ plan, price, trials, parameters }: Plan): readonl
     MODELS[plan.provisioningModel],
   ]);
   const table = formatTable(['ROLE', 'COUNT', 'MACHINE', 'GPUS PER VM', 'PROVISIONING'], rows).split('\n');
-  const searched = parameters.flatMap(describeParameter).map((line) => `         ${line}`);
+  const searched = [...parameters.flatMap(describeParameter), ...describeStart(start)].map(
+    (line) => `         ${line}`,
+  );
   const tuning =
     trials === null ? [] : [`trials   ${trials.max ?? '?'}, ${trials.parallel ?? '?'} at a time`, ...searched];
   return [...table, ...tuning, ...describePrice(price)].map((line) => `  ${line}`);

@@ -1,6 +1,6 @@
 import { type Price, priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
-import type { Parameter } from '#shared/domain/study.ts';
+import type { Parameter, Study } from '#shared/domain/study.ts';
 import type { Count, Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { withPrebuiltRuntimes } from '#shared/job-file/draft/prebuilt-images.ts';
 import { printAiPlatformJob } from '#shared/job-file/formats/ai-platform/print.ts';
@@ -24,6 +24,8 @@ export type JobFileValidation = {
   readonly trials: Trials | null;
   /** The parameters of a tuning; empty if its study has errors. */
   readonly parameters: readonly Parameter[];
+  /** The values of its first trials that the file gives. */
+  readonly start: Study['start'];
   /** List prices of everything that runs concurrently: Compute Engine's, and Vertex AI's for comparison. */
   readonly price: JobFilePrice | null;
   /** What would run; null if the file does not specify it or has errors there. */
@@ -82,6 +84,7 @@ export const NOTHING_TO_RUN = {
   cluster: null,
   trials: null,
   parameters: [],
+  start: undefined,
   price: null,
   plan: null,
   images: [],
@@ -100,6 +103,7 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
     cluster: hasCluster ? describeCluster(draft.dialect, check.requested) : null,
     trials: trialsOf(draft),
     parameters: check.study?.parameters ?? [],
+    start: check.study?.start,
     price: check.plan && describePrice(check.plan, parallelTrials(trialsOf(draft))),
     plan: check.plan,
     images: imagesOf(draft),

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { describeTuningPlan } from '#cli/render/describe-tuning-plan.ts';
+import { describePlan, toJson } from '#cli/render/describe-validation.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import { CONTEXT } from '../../support/job-file/context.ts';
 
-function check(tune: string, fallback = '0.01') {
-  const text = `name: search
+const jobFile = (tune: string, fallback = '0.01') => `name: search
 module: trainer.task
 packages: [gs://lab/t.tar.gz]
 tune:
@@ -19,7 +20,9 @@ tune:
     optimizer: [sgd, momentum]
     momentum: {min: 0.5, max: 0.99, when: {optimizer: momentum}}
 `;
-  const { draft } = readJobFile(text, { fileName: 'job.yaml' });
+
+function check(tune: string, fallback?: string) {
+  const { draft } = readJobFile(jobFile(tune, fallback), { fileName: 'job.yaml' });
   if (draft === null) {
     throw new Error('The file is in no known format.');
   }
@@ -43,6 +46,14 @@ describe('the values of the first trials', () => {
     expect(spec && describeTuningPlan(spec, { hasTimeLimit: true })).toContain(
       '  Tries first: lr=0.001 layers=3 batch=32; optimizer=momentum momentum=0.9',
     );
+  });
+
+  it('are shown by validate', () => {
+    const source = jobFile('start: [{lr: 0.001}]');
+    const validation = validateJobFile(source, { fileName: 'job.yaml', context: CONTEXT });
+    const { plan } = validation;
+    expect(plan && describePlan({ ...validation, plan })).toContain('           Tries first: lr=0.001');
+    expect(toJson('job.yaml', validation)).toMatchObject({ start: [{ lr: 0.001 }] });
   });
 
   it('do not exist in a study without them', () => {

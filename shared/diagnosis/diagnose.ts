@@ -68,8 +68,10 @@ function rootOfHealth({ health }: JobFacts): Root | undefined {
     : { label: 'nan_loss', rule: null, line: finding.evidence.at(-1) ?? '', groups: {} };
 }
 
-function conclude(root: Root, { evidence, message }: ExitFacts, facts: JobFacts): Conclusion {
+function conclude(root: Root, { reason, evidence, message }: ExitFacts, facts: JobFacts): Conclusion {
   const { label, rule, line, groups } = root;
+  // The agent's message names the limit that it measured, and how to raise it.
+  const known = reason === 'DISK_FULL' ? { ...facts, bootDiskGib: null, usage: null } : facts;
   const general = LABELS[label];
   const lines = evidence.length === 0 ? [message] : evidence;
   return {
@@ -78,11 +80,19 @@ function conclude(root: Root, { evidence, message }: ExitFacts, facts: JobFacts)
     explanation: rule?.explain?.(groups) ?? (label === 'user_exception' || rule === null ? null : general.explanation),
     diagnosis: {
       label,
-      remedy: rule?.remedy ?? writeRemedy(label, { lines, facts }),
+      remedy: adviseOnPaths(label, facts) + (rule?.remedy ?? writeRemedy(label, { lines, facts: known })),
       canRetryHelp: rule?.canRetryHelp ?? (isUnknown(root) ? !DETERMINISTIC.test(line) : general.canRetryHelp),
       ...(line === '' ? {} : { line }),
     },
   };
+}
+
+/** Data that a program does not find where it looks is missing, or is downloaded instead. */
+function adviseOnPaths(label: Label, { warnings }: JobFacts): string {
+  const found = warnings.find(({ code }) => code === 'PATH_FROM_SCRIPT');
+  return found !== undefined && (label === 'not_found_data' || label === 'network_error')
+    ? `${found.message} ${found.remedy} If that is not it: `
+    : '';
 }
 
 /** An exception that no rule explains can be transient, unless its class says otherwise. */

@@ -1,4 +1,5 @@
 import type { HealthFinding } from '#shared/domain/health.ts';
+import type { Warning } from '#shared/domain/job.ts';
 import type { ReplicaUsage } from '#shared/domain/replica.ts';
 
 /** What is known of the job beyond its last lines, for the numbers of a remedy. */
@@ -16,6 +17,8 @@ export type JobFacts = {
   /** The last measurements before the exit. */
   readonly usage: ReplicaUsage | null;
   readonly health: readonly HealthFinding[];
+  /** What was found in the package when the job was submitted. */
+  readonly warnings: readonly Warning[];
   /** Machines with more memory for GPU or host, as a user writes them: `2 x nvidia-tesla-t4 on n1-standard-16`. */
   readonly moreGpuMemory: readonly string[];
   readonly moreMemory: readonly string[];
@@ -31,6 +34,7 @@ export function factsOf(jobId: string): JobFacts {
     bootDiskGib: null,
     usage: null,
     health: [],
+    warnings: [],
     moreGpuMemory: [],
     moreMemory: [],
   };

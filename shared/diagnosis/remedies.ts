@@ -1,6 +1,7 @@
 import { detectFramework, type Framework } from '#shared/diagnosis/framework.ts';
 import { type BatchSize, findBatchSize, type JobFacts } from '#shared/diagnosis/job-facts.ts';
 import { LABELS, type Label } from '#shared/diagnosis/rules/labels.ts';
+import { NO_USAGE } from '#shared/domain/replica.ts';
 
 /** What a remedy is written from. */
 export type RemedyInput = { readonly lines: readonly string[]; readonly facts: JobFacts };
@@ -18,10 +19,7 @@ const WITH_NUMBERS: Partial<Readonly<Record<Label, (input: RemedyInput) => strin
     facts.machine?.accelerator === null && /\bCUDA\b/.test(lines.join())
       ? remedyForNoGpu({ facts, lines })
       : LABELS.wrong_arch_package.remedy,
-  disk_full: ({ facts }) =>
-    facts.bootDiskGib === null
-      ? LABELS.disk_full.remedy
-      : `The boot disk has ${facts.bootDiskGib} GB: request ${2 * facts.bootDiskGib} GB (bootDiskSizeGb), keep fewer checkpoints, or download less.`,
+  disk_full: remedyForDisk,
   vpc_sc_violation: remedyForPerimeter,
   permission_denied: remedyForPermission,
 };
@@ -36,7 +34,7 @@ function remedyForGpuMemory({ lines, facts }: RemedyInput): string {
   const options = [
     reduceBatch(findBatchSize(facts.args) ?? findPrintedBatchSize(text), detectFramework(text)),
     ...(facts.moreGpuMemory.length === 0
-      ? ['a GPU with more memory']
+      ? ['or a GPU with more memory']
       : [`or ${facts.moreGpuMemory.slice(0, ALTERNATIVES_SHOWN_MAX).join(', or ')}`]),
   ];
   return [describeGpuMemory(text, facts), `${options.join(', ')}.`, ...describeFragmentation(text)]
@@ -113,6 +111,18 @@ function remedyForMemory({ facts }: RemedyInput): string {
   const measured = used === null ? '' : ` (the last measurement was ${formatGib(used)})`;
   const larger = moreMemory.length === 0 ? 'a machine type with more memory' : moreMemory[0];
   return `${machine.machineType} has ${formatGib(bytesMax)}${measured}: choose ${larger}, load the data in parts instead of at once, or use fewer loader workers.`;
+}
+
+/** A disk of which much was free was not what the program filled, and one with a smaller limit is not the boot disk. */
+function remedyForDisk({ facts: { bootDiskGib, usage } }: RemedyInput): string {
+  const { diskBytes, diskBytesMax } = usage ?? NO_USAGE;
+  if (diskBytes !== null && diskBytesMax !== null && diskBytes < 0.8 * diskBytesMax) {
+    return `The last measurement was ${formatGib(diskBytes)} of ${formatGib(diskBytesMax)}. Unless the program wrote the rest at once, something else is full: /dev/shm (use fewer loader workers), a quota, or in the embedded cloud the disk of the machine.`;
+  }
+  const isBootDisk = bootDiskGib !== null && (diskBytesMax ?? Infinity) > 0.9 * bootDiskGib * 2 ** 30;
+  return isBootDisk
+    ? `The boot disk has ${bootDiskGib} GB: request ${2 * bootDiskGib} GB (bootDiskSizeGb), keep fewer checkpoints, or download less.`
+    : LABELS.disk_full.remedy;
 }
 
 function remedyForNan({ facts }: RemedyInput): string {

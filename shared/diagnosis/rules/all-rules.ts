@@ -4,6 +4,7 @@ import { GOOGLE_CLOUD_RULES, INTERRUPTION_RULES } from '#shared/diagnosis/rules/
 import { GPU_HARDWARE_RULES, GPU_SOFTWARE_RULES, GPU_VISIBILITY_RULES } from '#shared/diagnosis/rules/gpu.ts';
 import { FRAME_RULES, HINT_RULES } from '#shared/diagnosis/rules/hints.ts';
 import { BUILD_RULES, IMPORT_RULES, PIP_RULES } from '#shared/diagnosis/rules/install.ts';
+import { KNOWN_CAUSE_RULES } from '#shared/diagnosis/rules/known-causes.ts';
 import {
   GPU_MEMORY_RULES,
   HOST_MEMORY_RULES,
@@ -30,6 +31,7 @@ export const RULES: readonly Rule[] = [
   ...INTERRUPTION_RULES,
   ...DISK_RULES,
   ...MIGRATION_RULES,
+  ...KNOWN_CAUSE_RULES,
   ...GOOGLE_CLOUD_RULES,
   ...BUILD_RULES,
   ...GPU_SOFTWARE_RULES,

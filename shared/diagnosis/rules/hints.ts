@@ -41,10 +41,10 @@ export const HINT_RULES: readonly Rule[] = [
   {
     label: 'distributed_strategy_misuse',
     patterns: [
-      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception): .{0,400}\b(?:[Dd]istribut(?:ed|ion)|DDP|FSDP|FullyShardedDataParallel|[Ss]trategy|replicas?|world[_ ]?size|local[_ ]?rank|[Mm]ulti-?(?:GPU|gpu|process\w*)|num_processes|process[_ ]group|Sync\w*BatchNorm|[Dd]ata_?[Pp]arallel|(?:tensor|pipeline|model)[_ ]parallel\w*|torchrun|deepspeed|ZeRO|bootstrapping phase|flatten tensors)\b/,
+      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception): .{0,400}\b(?:[Dd]istributed|[Dd]istribution ?[Ss]trategy|DDP|ddp|FSDP|FullyShardedDataParallel|tf\.distribute|replicas?|world[_ ]?size|local[_ ]?rank|[Mm]ulti-?(?:GPU|gpu|process\w*)|num_processes|process[_ ]group|Sync\w*BatchNorm|[Dd]ata_?[Pp]arallel|(?:tensor|pipeline|model)[_ ]parallel\w*|torchrun|deepspeed|ZeRO|bootstrapping phase|flatten tensors)\b/,
     ],
     scope: 'exception',
-    unless: /\b[Dd]istribution (?:file|of|over)\b/,
+    unless: /ly distributed\b|in a distributed way/,
     example:
       "ValueError: You can't train a model that has been loaded with `device_map='auto'` in any distributed mode.",
   },
@@ -78,6 +78,11 @@ export const HINT_RULES: readonly Rule[] = [
   {
     label: 'disk_full',
     patterns: [/\[Errno 5\]|\bInput\/output error\b/],
+    canRetryHelp: true,
+    code: 'PROGRAM_FAILED',
+    explain: () => 'The file system could not read or write a file.',
+    remedy:
+      'Submit again, for a VM with another disk. If the file is in a mounted bucket (/gcs), copy it to the working directory first, and write below the output directory.',
     example: 'OSError: [Errno 5] Input/output error',
   },
   {
@@ -113,10 +118,10 @@ export const HINT_RULES: readonly Rule[] = [
   {
     label: 'network_error',
     patterns: [
-      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception): .{0,300}\b(?:connect(?:ion|ing|ed)?|sockets?|timed? ?-?out|unreachable|hostname)\b/i,
+      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception): .{0,300}\b(?:connect(?:ion|ing)? (?:to|with|was|is|lost|timed)|sockets?|timed? ?-?out|unreachable|hostname)\b/i,
     ],
     scope: 'exception',
-    example: 'RuntimeError: could not connect to the parameter server',
+    example: 'RuntimeError: lost the connection to the parameter server',
   },
   {
     // Of libraries in C++, which print what they checked.

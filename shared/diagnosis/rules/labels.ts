@@ -205,15 +205,17 @@ export const LABELS = {
   disk_full: {
     title: 'Disk full',
     explanation: 'The disk of the VM, or a quota on it, was used up.',
-    remedy: 'Request a larger boot disk (bootDiskSizeGb), keep fewer checkpoints, or download less.',
+    remedy:
+      'Request a larger boot disk (bootDiskSizeGb; in the embedded cloud, raise diskBytesMax), keep fewer checkpoints, or download less.',
     canRetryHelp: false,
     code: 'DISK_FULL',
   },
   checkpoint_corrupt: {
     title: 'Checkpoint unusable',
-    explanation: 'A checkpoint is incomplete, damaged, of another format, or of another model.',
+    explanation:
+      'A checkpoint, or another file that the program loads, is incomplete, damaged, of another format, or of another model.',
     remedy:
-      'Use an earlier checkpoint, or another job directory to start from scratch. Write checkpoints under a temporary name and rename them when they are complete.',
+      'Compare the size of the file with that at its source, and copy it again if they differ. Of a checkpoint, use an earlier one, or another job directory to start from scratch; write checkpoints under a temporary name and rename them when they are complete.',
     canRetryHelp: false,
     code: 'PROGRAM_FAILED',
   },

@@ -5,13 +5,16 @@ const SOME_GOOGLE_CLIENT = 'google-cloud-storage (or the client of another servi
 
 const normalized = (module: string) => module.toLowerCase().replaceAll('_', '-');
 
-/** What to require for a module that is missing, as a sentence after another one; empty if that is not known. */
-export function describeDistribution(module: string): string {
-  const [top = ''] = module.split('.');
+/** What is missing, and what to require for it if that is known. Python names a module of a package that it has found. */
+export function describeMissing(module: string): string {
+  const [top = '', ...rest] = module.split('.');
+  if (rest.length > 0 && top !== 'google') {
+    return `${top} was found and has no module ${module}: its version is another one, or a file is not in the package.`;
+  }
   const known = distributionOf(module) ?? distributionOf(top);
   const distribution = top === 'google' ? (known ?? SOME_GOOGLE_CLIENT) : known;
   const isNamedSo = distribution === undefined || distribution === normalized(top);
-  return isNamedSo ? describeNearest(top) : ` The package ${distribution} has it.`;
+  return `Module ${module} is not installed.${isNamedSo ? describeNearest(top) : ` The package ${distribution} has it.`}`;
 }
 
 /** `Did you mean "numpy"?` after another sentence, for a name that is none of the known ones, but near to one. */

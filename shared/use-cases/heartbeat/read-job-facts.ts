@@ -8,7 +8,7 @@ import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 type Machine = NonNullable<JobFacts['machine']>;
 
 /** What the diagnosis of a replica's exit needs to know: its machine, its arguments, and its last measurements. */
-export function readJobFacts({ jobId, spec }: Job, { role, usage, health }: Heartbeat): JobFacts {
+export function readJobFacts({ jobId, spec, warnings }: Job, { role, usage, health }: Heartbeat): JobFacts {
   const group = findGroup(spec.replicaGroups, role);
   const { machineType, accelerator } = group;
   return {
@@ -19,6 +19,7 @@ export function readJobFacts({ jobId, spec }: Job, { role, usage, health }: Hear
     bootDiskGib: group.bootDiskGib,
     usage,
     health: health ?? [],
+    warnings,
     moreGpuMemory: listMoreGpuMemory({ machineType, accelerator }),
     moreMemory: listMoreMemory(machineType),
   };

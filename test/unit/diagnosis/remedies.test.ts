@@ -64,8 +64,55 @@ describe('a remedy', () => {
     ],
     ['OSError: You are trying to access a gated repo.', 'secrets: { HF_TOKEN'],
     ["ModuleNotFoundError: No module named 'pkg_resources'", 'setuptools<81'],
+    ["SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?", '2to3'],
+    ["ModuleNotFoundError: No module named 'cPickle'", '2to3'],
+    ["_pickle.UnpicklingError: invalid load key, 'v'.", 'git lfs pull'],
+    ["ValueError: could not convert string to float: '100C'", 'the text that the message quotes'],
+    ['RuntimeError: Expected all tensors to be on the same device, but got index is on cpu', 'model.to(device)'],
+    ['RuntimeError: CUDA error: an illegal memory access was encountered', 'CUDA_LAUNCH_BLOCKING=1'],
+    ['ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!', "init_process_group('gloo')"],
+    ["PermissionError: [Errno 13] Permission denied: '/runtime'", 'below the output directory'],
+    [
+      'requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/a',
+      'HF_TOKEN',
+    ],
+    ['ValueError: No valid checkpoint found in output directory (out)', 'get_last_checkpoint'],
+    ["AttributeError: module 'xgboost.compat' has no attribute 'XGBoostLabelEncoder'", 'require the version'],
+    ['OSError: [Errno 28] inotify watch limit reached', 'Switch off the automatic reload'],
+    ['RuntimeError: Expected to have finished reduction in the prior iteration', 'find_unused_parameters=True'],
+    ['RuntimeError: Cannot re-initialize CUDA in forked subprocess.', "set_start_method('spawn')"],
   ])('of %s says what to do', (text, part) => {
     expect(remedyOf(text.split('\n'))).toContain(part);
+  });
+
+  it.each([
+    // The file system of shared memory reports what a disk reports.
+    ['RuntimeError: unable to write to file </torch_8289_606_0>: No space left on device (28)', 'host_oom'],
+    ['    self._rlock = ctx.Lock()\nOSError: [Errno 28] No space left on device', 'host_oom'],
+    // A setting that compiles assertions in, a compiler that runs with the program, and words of statistics.
+    ['RuntimeError: CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA` to enable', 'no_gpu_visible'],
+    ['RuntimeError: nvrtc: error: invalid value for --gpu-architecture (-arch)', 'wrong_arch_package'],
+    ["InvalidParameterError: The 'strategy' parameter must be a str among {'mean', 'median'}.", 'user_exception'],
+    ['ValueError: the support of the distribution Categorical(logits)', 'user_exception'],
+    ["KeyError: 'RANK'", 'distributed_strategy_misuse'],
+  ])('does not mislead about %s', (text, label) => {
+    expect(causeOf(text.split('\n')).diagnosis?.label).toBe(label);
+  });
+
+  it('does not call a file damaged whose class has moved, nor a package missing whose module is', () => {
+    const moved = causeOf(["AttributeError: Can't get attribute 'Net' on <module '__main__' from 'train.py'>"]);
+    expect(moved.message).toContain('an object of a class Net, which is not where it was');
+    const module = causeOf(["ModuleNotFoundError: No module named 'keras.src.engine'"]);
+    expect(module.message).toContain('keras was found and has no module keras.src.engine');
+  });
+
+  it('begins with what was found in the package, if data is missing or is downloaded instead', () => {
+    const warnings = [{ code: 'PATH_FROM_SCRIPT', message: 'wgan.py names "../data".', remedy: 'Add "workdir: gan".' }];
+    const lines = ['urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>'];
+    expect(remedyOf(lines, { warnings })).toMatch(
+      /^wgan\.py names "\.\.\/data"\. Add "workdir: gan"\. If that is not it: /,
+    );
+    expect(remedyOf(['KeyError: 1'], { warnings })).not.toContain('workdir');
   });
 
   it('names the permission, not the host that was asked', () => {
@@ -84,6 +131,30 @@ describe('a remedy', () => {
   it('quotes the exception of a program whose name does not say that it is one', () => {
     const lines = ['Traceback (most recent call last):', '  File "t.py", line 4, in <module>', 'trainer.BadPlan: lr'];
     expect(causeOf(lines).diagnosis?.line).toBe('trainer.BadPlan: lr');
+  });
+
+  const ENOSPC = ['OSError: [Errno 28] No space left on device'];
+
+  it('for a full disk is twice the size', () => {
+    expect(remedyOf(ENOSPC, { bootDiskGib: 100 })).toContain('The boot disk has 100 GB: request 200 GB');
+    const usage = { ...NO_USAGE, diskBytes: 94 * 2 ** 30, diskBytesMax: 95 * 2 ** 30 };
+    expect(remedyOf(ENOSPC, { bootDiskGib: 100, usage })).toContain('request 200 GB');
+  });
+
+  it('does not enlarge a disk of which most was free, or whose limit is a setting', () => {
+    const usage = { ...NO_USAGE, diskBytes: 3 * 2 ** 30, diskBytesMax: 95 * 2 ** 30 };
+    expect(remedyOf(ENOSPC, { bootDiskGib: 100, usage })).toMatch(/^The last measurement was 3\.0 GiB of 95\.0 GiB\. /);
+    const limited = { ...NO_USAGE, diskBytes: 10 * 2 ** 30, diskBytesMax: 10 * 2 ** 30 };
+    expect(remedyOf(ENOSPC, { bootDiskGib: 100, usage: limited })).toContain('raise diskBytesMax');
+  });
+
+  it('for a disk limit is that of the message of the agent, which measured it', () => {
+    const message =
+      '11 bytes are on the work disk; the limit is 10. Raise diskBytesMax; a larger boot disk changes nothing.';
+    const report = { reason: 'DISK_FULL', exitCode: null, signal: 15, message, evidence: ['step 3'] } as const;
+    expect(classifyExit(report, { ...factsOf('digits'), bootDiskGib: 100 })).toMatchObject({
+      cause: { code: 'DISK_FULL', diagnosis: { label: 'disk_full', remedy: LABELS.disk_full.remedy } },
+    });
   });
 
   it('has the memory of the machine and the next larger one', () => {

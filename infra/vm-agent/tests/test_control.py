@@ -136,7 +136,7 @@ class EndTest(unittest.TestCase):
             ({'return_code': -9}, 'EXITED', None, 9),
             ({'return_code': -9, 'was_out_of_memory': True}, 'OUT_OF_MEMORY', None, 9),
             ({'return_code': 1, 'was_out_of_memory': True}, 'EXITED', 1, None),
-            ({'return_code': 1, 'stderr': ('OSError: [Errno 28] No space left on device',)}, 'DISK_FULL', 1, None),
+            ({'return_code': 1, 'stderr': ('OSError: [Errno 28] No space left on device',)}, 'EXITED', 1, None),
             ({'return_code': 0, 'stderr': ('No space left on device',)}, 'EXITED', 0, None),
             ({'return_code': 0, 'notice': StopNotice('PREEMPTED', 'notice')}, 'PREEMPTED', 0, None),
         ):

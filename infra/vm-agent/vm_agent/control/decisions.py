@@ -1,6 +1,5 @@
 """The agent's decisions as pure functions, apart from the code that acts on them."""
 
-import re
 import signal
 from dataclasses import dataclass
 from enum import Enum
@@ -17,7 +16,6 @@ FINAL_SAVE_SECONDS = 30.0
 # Of evidence: at most 20 lines before the tail, which has the rest of what a heartbeat and a cause may have.
 ROOT_LINE_CHARS_MAX = 400
 TAIL_BYTES_MAX = 20_480
-DISK_FULL_PATTERN = re.compile(r'No space left on device|Errno 28\b')
 
 
 @dataclass(frozen=True)
@@ -138,8 +136,6 @@ def _classify_end(end: ProgramEnd) -> Tuple[str, str]:
         return 'OUT_OF_MEMORY', 'The kernel killed the program because the VM ran out of memory.'
     if end.return_code < 0:
         return 'EXITED', f'The program was terminated by {_signal_name(-end.return_code)}.'
-    if end.return_code > 0 and any(DISK_FULL_PATTERN.search(line) for line in _tail(end)):
-        return 'DISK_FULL', 'The program failed because no space was left on the disk.'
     return 'EXITED', f'The program ended with exit code {end.return_code}.'
 
 

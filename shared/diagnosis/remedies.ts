@@ -14,11 +14,6 @@ const WITH_NUMBERS: Partial<Readonly<Record<Label, (input: RemedyInput) => strin
   host_oom: remedyForMemory,
   nan_loss: remedyForNan,
   no_gpu_visible: remedyForNoGpu,
-  // A build without GPU support is no fault where there is no GPU.
-  wrong_arch_package: ({ facts, lines }) =>
-    facts.machine?.accelerator === null && /\bCUDA\b/.test(lines.join())
-      ? remedyForNoGpu({ facts, lines })
-      : LABELS.wrong_arch_package.remedy,
   disk_full: remedyForDisk,
   vpc_sc_violation: remedyForPerimeter,
   permission_denied: remedyForPermission,

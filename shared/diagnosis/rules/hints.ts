@@ -65,6 +65,7 @@ export const HINT_RULES: readonly Rule[] = [
       /^(?:[\w.]{1,120}\.)?(?:RuntimeError|ValueError|TypeError|IndexError|AssertionError|InvalidParameterError): .{0,300}\b(?:[Ss]hapes?|dims?|[Dd]imensions?|ndim|Size\(\[|channels?|d-?types?|scalar type|Tensor|(?:float|int|uint|bfloat)(?:8|16|32|64)|axis|axes|[Bb]roadcast\w*|scalars?|reshape|sizes?|ranks?|matri(?:x|ces)|[123]-?[dD]|same length)\b/,
     ],
     scope: 'exception',
+    unless: /within the support|satisfy the constraint/,
     example: 'RuntimeError: the derivative is not defined for a tensor with this dtype',
   },
   {

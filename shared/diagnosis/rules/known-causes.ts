@@ -6,16 +6,14 @@ import type { Rule } from '#shared/diagnosis/rules/rule.ts';
 const KNOWN_CAUSES: readonly Row[] = [
   {
     pattern:
-      /(?:<frozen os>|\/os\.py)", line \d{1,5}, in __getitem__.{0,200}KeyError: '(?<name>(?!RANK'|WORLD_SIZE'|LOCAL_RANK'|MASTER_)\w{1,100})'/,
-    scope: 'text',
+      /(?<=(?:<frozen os>|\/os\.py)", line \d{1,5}, in __getitem__.{0,200})KeyError: '(?<name>(?!RANK'|WORLD_SIZE'|LOCAL_RANK'|MASTER_)\w{1,100})'/,
     explain: ({ name }) => `The environment variable ${name} is not set.`,
     remedy: 'Set it under env of the job file or, if it is a credential, store it and name it under secrets.',
     example: '  File "<frozen os>", line 679, in __getitem__ KeyError: \'DATA_DIR\'',
   },
   {
     pattern:
-      /(?:_execute_child.{0,300}No such file or directory: |ExecutableNotFound: failed to execute (?:\w{1,12}\()?\[?)'(?<name>[^'/]{1,100})'/,
-    scope: 'text',
+      /(?:(?<=_execute_child.{0,300})No such file or directory: |ExecutableNotFound: failed to execute (?:\w{1,12}\()?\[?)'(?<name>[^'/]{1,100})'/,
     explain: ({ name }) => `The command ${name} is not on the VM.`,
     remedy:
       'Install it in the image of a container (docs/containers.md), require a Python package that brings it, or do without it.',
@@ -25,7 +23,6 @@ const KNOWN_CAUSES: readonly Row[] = [
     label: 'permission_denied',
     pattern:
       /gated repo|\bGatedRepoError\b|Access to model .{0,80}is restricted|huggingface\.co\/\S{1,200}.{0,200}\b401\b|\b401 Client Error.{0,200}huggingface\.co/,
-    scope: 'text',
     remedy:
       "Accept the conditions on the model's page if it is gated, store a token of Hugging Face as a secret, and name it in the job file: secrets: { HF_TOKEN: NAME }.",
     example: 'OSError: You are trying to access a gated repo.',
@@ -33,7 +30,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'permission_denied',
     pattern: /api_key not configured|wandb: ERROR .{0,40}(?:API key|api_key)/,
-    scope: 'text',
     remedy:
       'Store the key of Weights & Biases as a secret, and name it in the job file: secrets: { WANDB_API_KEY: NAME }; or set WANDB_MODE=offline under env.',
     example: 'wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[your_api_key])',
@@ -41,20 +37,20 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'import_error',
     pattern: /lib(?:GL|gthread-2\.0|SM|Xext|Xrender)\.so\.\d: cannot open shared object file/,
-    scope: 'text',
     explain: () => 'A library for windows on a screen is not on the VM.',
     remedy: 'Require opencv-python-headless instead of opencv-python.',
     example: 'ImportError: libGL.so.1: cannot open shared object file: No such file or directory',
   },
   {
-    pattern: /no display name and no \$DISPLAY|Cannot connect to X server|could not connect to display/,
-    scope: 'text',
+    pattern:
+      /no display name and no \$DISPLAY|Cannot connect to X server|could not connect to display|as 'headless' is currently running/,
     explain: () => 'The program opens a window, and the VM has no screen.',
     remedy: 'Write figures to files: set MPLBACKEND=Agg under env of the job file for matplotlib.',
     example: '_tkinter.TclError: no display name and no $DISPLAY environment variable',
   },
   {
     pattern: /^UnicodeDecodeError: '(?<name>[\w-]+)' codec can't decode byte/,
+    scope: 'exception',
     explain: ({ name }) => `A file that the program reads as text is not in ${name}.`,
     remedy:
       "Pass the encoding that the file has (encoding='latin-1', for example); a file that is compressed or binary is opened otherwise (gzip.open, mode 'rb').",
@@ -63,6 +59,7 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'checkpoint_corrupt',
     pattern: /\bAttributeError: Can't get attribute '(?<name>\w{1,100})' on <module '(?!__mp_main__)[\w.]{1,200}' from/,
+    scope: 'exception',
     explain: ({ name }) => `A file that the program loads has an object of a class ${name}, which is not where it was.`,
     remedy:
       'Define or import the class in the module that the message names before the file is loaded; better, save and load state dicts instead of whole objects.',
@@ -70,6 +67,7 @@ const KNOWN_CAUSES: readonly Row[] = [
   },
   {
     pattern: /^(?:AttributeError|TypeError|(?:_?pickle\.)?PicklingError): (?:[Cc]an't|[Cc]annot) (?:get|pickle)\b/,
+    scope: 'exception',
     explain: () => 'An object cannot be sent to another process, or saved.',
     remedy:
       'Define functions and classes at the top level of a module instead of lambdas and local ones, or use no loader workers (num_workers=0); save state dicts instead of whole objects.',
@@ -78,7 +76,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'shape_or_dtype_error',
     pattern: /torch\.embedding\(.{0,200}index out of range|srcIndex < srcSelectDimSize/,
-    scope: 'text',
     explain: () => 'An index is not below the number of rows of the embedding.',
     remedy:
       'Give the embedding as many rows as there are ids (resize_token_embeddings(len(tokenizer)) in Transformers), and check the largest and the smallest id of the data.',
@@ -86,7 +83,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   },
   {
     pattern: /\binotify.{0,120}(?:limit reached|No space left)/,
-    scope: 'text',
     explain: () => 'The program watches more files for changes than the system allows; no disk is full.',
     remedy: 'Switch off the automatic reload that the last frames name.',
     example: 'OSError: [Errno 28] inotify watch limit reached',
@@ -94,6 +90,7 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'permission_denied',
     pattern: /^PermissionError: \[Errno 13\] Permission denied: b?'(?<name>\/[^']{1,200})'/,
+    scope: 'exception',
     explain: ({ name }) => `The program may not write or read ${name} on the VM.`,
     remedy: 'Write below the output directory (DROPFORGE_OUTPUT_DIR), the working directory or /tmp.',
     example: "PermissionError: [Errno 13] Permission denied: '/runtime'",
@@ -101,7 +98,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'quota_exceeded',
     pattern: /\b429 Client Error.{0,40} for url: https?:\/\/(?<name>(?![\w.-]{0,80}googleapis\.com)[\w.-]{1,120})/,
-    scope: 'text',
     canRetryHelp: true,
     explain: ({ name }) => `The server ${name} limits how often it is asked.`,
     remedy:
@@ -112,7 +108,6 @@ const KNOWN_CAUSES: readonly Row[] = [
     label: 'not_found_data',
     pattern:
       /\[E050\] Can't find model '(?<name>[\w-]{1,80})'|\bResource .{0,12}\b(?<data>\w{3,60}).{0,8} not found\.\W.{0,20}NLTK/,
-    scope: 'text',
     explain: ({ name, data }) =>
       `The data ${name ?? data} of ${name === undefined ? 'NLTK' : 'spaCy'} is not on the VM.`,
     remedy:
@@ -122,7 +117,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'shape_or_dtype_error',
     pattern: /could not convert string to float/,
-    scope: 'text',
     explain: () => 'The data has a text where a number is expected.',
     remedy:
       "Look at the text that the message quotes: encode columns of names (OneHotEncoder), read numbers with pd.to_numeric(..., errors='coerce'), and check the header, the separator and the unit.",
@@ -132,7 +126,6 @@ const KNOWN_CAUSES: readonly Row[] = [
     label: 'shape_or_dtype_error',
     pattern:
       /to be on the same device, but (?:found|got).{0,80}\bcpu\b|\([\w.]{0,20}cuda\.\w{1,20}Tensor\) and (?:weight|bias|hidden) type|[Ii]nput and (?:parameter|hidden) tensors are not at the same device/,
-    scope: 'text',
     explain: () => 'A tensor is on the CPU and another one on the GPU.',
     remedy: 'Move the model and each batch to the same device: model.to(device), batch = batch.to(device).',
     example:
@@ -140,8 +133,7 @@ const KNOWN_CAUSES: readonly Row[] = [
   },
   {
     label: 'checkpoint_corrupt',
-    pattern: /UnpicklingError: invalid load key, '[v<]'/,
-    scope: 'text',
+    pattern: /UnpicklingError: invalid load key, '[v<]'|Unsupported operand (?:118|60)\b/,
     explain: () => 'The file that was to be loaded is a text.',
     remedy:
       'Read its first line. "version https://git-lfs" is a pointer of Git LFS: run git lfs pull and upload again. "<" begins a web page: download the file itself, from its direct address.',
@@ -150,7 +142,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'no_gpu_visible',
     pattern: /Attempting to deserialize object on a CUDA device/,
-    scope: 'text',
     explain: () => 'The file was saved on a GPU, and the program sees none.',
     remedy:
       "Write torch.load(path, map_location='cpu') if it is to run without a GPU; otherwise request one, and require the build of PyTorch for CUDA.",
@@ -159,7 +150,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'pip_install_failure',
     pattern: /DO NOT MATCH THE HASHES/,
-    scope: 'text',
     explain: () => 'The package index has another file for a requirement than the one whose hash is pinned.',
     remedy: 'If that is expected, write the new hashes to requirements.txt (pip-compile --generate-hashes).',
     example: 'ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.',
@@ -167,7 +157,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'distributed_strategy_misuse',
     pattern: /finished reduction in the prior iteration|mark a variable ready only once|find_unused_parameters/,
-    scope: 'text',
     explain: () => 'Parameters of the model took no part in a loss, or took part twice.',
     remedy:
       "Write DistributedDataParallel(..., find_unused_parameters=True) (Lightning: strategy='ddp_find_unused_parameters_true') if parts of the model are skipped; with activation checkpointing, static_graph=True.",
@@ -176,7 +165,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'distributed_strategy_misuse',
     pattern: /finished its bootstrapping phase|bootstrapping phase is over|freeze_support\(\)/,
-    scope: 'text',
     explain: () => 'The program starts processes while it is imported, and each of them imports it again.',
     remedy: "Put what the program does under if __name__ == '__main__':.",
     example:
@@ -185,7 +173,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'distributed_strategy_misuse',
     pattern: /Cannot re-initialize CUDA in forked subprocess/,
-    scope: 'text',
     explain: () => 'A process that was forked after the GPU was used cannot use it.',
     remedy:
       "Call multiprocessing.set_start_method('spawn') first, and leave tensors of the GPU out of datasets and loader workers.",
@@ -193,9 +180,16 @@ const KNOWN_CAUSES: readonly Row[] = [
       "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, use 'spawn'",
   },
   {
+    label: 'distributed_strategy_misuse',
+    pattern: /doesn't have NCCL built in/,
+    explain: () => 'The installed build of PyTorch has no NCCL, which connects GPUs.',
+    remedy:
+      "Call init_process_group('gloo') if it is to run without a GPU; otherwise require the build of PyTorch for CUDA.",
+    example: "RuntimeError: Distributed package doesn't have NCCL built in",
+  },
+  {
     label: 'no_gpu_visible',
     pattern: /ProcessGroupNCCL is only supported with GPUs/,
-    scope: 'text',
     explain: () => 'NCCL connects GPUs, and the program sees none.',
     remedy: "Call init_process_group('gloo') if it is to run without a GPU; otherwise request one for each process.",
     example: 'ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!',
@@ -203,14 +197,14 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'nan_loss',
     pattern: /\b[Ii]nput (?:\w{1,20} )?contains (?:NaN|infinity)/,
+    scope: 'exception',
     explain: () => 'The data has values that are missing or infinite.',
     remedy:
       'Fill them or leave the rows out (SimpleImputer, dropna), or use an estimator that accepts NaN, such as HistGradientBoostingClassifier.',
     example: 'ValueError: Input X contains NaN.',
   },
   {
-    pattern: /in get_loc\b.{0,700}KeyError: '(?<name>[^']{1,100})'/,
-    scope: 'text',
+    pattern: /(?<=in get_loc\b.{0,300})KeyError: '(?<name>[^']{1,100})'/,
     explain: ({ name }) => `The table has no column or row ${name}.`,
     remedy:
       'Compare it with the header of the file (print(df.columns)): spelling, spaces, the separator (sep) and a missing header.',
@@ -219,6 +213,7 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'not_found_data',
     pattern: /^\w{0,60}(?:Error|Exception): .{0,60}\b[Nn]o (?:valid )?checkpoints? (?:was |were )?found/,
+    scope: 'exception',
     explain: () => 'There is no checkpoint to continue from, as in the first attempt of a job.',
     remedy:
       'Continue only if there is one (Transformers: get_last_checkpoint(output_dir) returns None otherwise), and save below the output directory, from which attempts are restored.',
@@ -227,7 +222,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'checkpoint_corrupt',
     pattern: /(?:Missing|Unexpected) key\(s\) in state_dict|size mismatch for \S+ copying a param/,
-    scope: 'text',
     explain: () => 'The checkpoint is of another model than the one that the program builds.',
     remedy:
       'Build the model with the arguments with which the checkpoint was saved; if only a part is to be loaded, write load_state_dict(..., strict=False).',
@@ -236,7 +230,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'pip_install_failure',
     pattern: /satisfies the requirement (?<name>[\w.-]{1,100})[^(]{0,100}\(from versions: none\)/,
-    scope: 'text',
     explain: ({ name = '' }) => `The package index has no package ${name}.${describeNearest(name)}`,
     remedy: 'Correct its name in requirements.txt, pyproject.toml or setup.py, or add the index that has it.',
     example: 'ERROR: Could not find a version that satisfies the requirement scikit-lern (from versions: none)',
@@ -244,7 +237,6 @@ const KNOWN_CAUSES: readonly Row[] = [
   {
     label: 'build_failure',
     pattern: /BackendUnavailable: Cannot import '(?<name>[\w.]{1,100})'/,
-    scope: 'text',
     explain: ({ name }) => `The package is built by ${name}, which is not installed.`,
     remedy:
       'Name what brings it under requires of [build-system] in pyproject.toml, or submit a wheel (pip wheel --no-deps .).',

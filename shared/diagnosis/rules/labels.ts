@@ -196,7 +196,7 @@ export const LABELS = {
   },
   network_error: {
     title: 'Network error',
-    explanation: 'A host could not be reached, or a connection broke.',
+    explanation: 'A host could not be reached or answered with an error, or a connection broke.',
     remedy:
       'Retry. If it happens again, check that the VM may reach the host (firewall, Cloud NAT, Private Google Access), or copy what is downloaded to a bucket.',
     canRetryHelp: true,

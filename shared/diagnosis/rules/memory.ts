@@ -42,7 +42,7 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
       /insufficient shared memory \(shm\)/i,
       /out of shared memory/i,
       /unable to write to file <\/torch_/,
-      /(?:\bSemLock|\bctx\.(?:R?Lock|\w{0,10}Semaphore))\(.{0,200}No space left on device/,
+      /(?<=\b(?:SemLock|ctx\.R?Lock)\(.{0,300})No space left on device/,
       /unable to (?:open|mmap|write to|allocate) shared memory/i,
     ],
     remedy:
@@ -53,9 +53,7 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
     label: 'host_oom',
     patterns: [
       /DefaultCPUAllocator/i,
-      /\balloc_cpu\.cpp\b/i,
       /(?:not enough memory|can't allocate memory): you tried to allocate/i,
-      /by allocator (?:cpu|mklcpu)\b/i,
       /OOM when allocating tensor.{0,300}device:CPU/i,
       /could not allocate pinned host memory/i,
     ],
@@ -64,12 +62,7 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
   },
   {
     label: 'host_oom',
-    patterns: [
-      /\b(?:_Array|Arrow)?MemoryError\b/,
-      /Unable to allocate [\d.]+ [KMGT]?i?B\b/,
-      /Cannot allocate memory/,
-      /\[Errno 12\]/,
-    ],
+    patterns: [/\b(?:_Array|Arrow)?MemoryError\b/, /Cannot allocate memory/],
     unless: /\bcuda|GPU|device memory|cudaErrorMemoryAllocation|errno: 12.*nccl/i,
     scope: 'exception',
     example: 'MemoryError: Unable to allocate 4.00 MiB for an array with shape (512, 512, 2)',
@@ -89,9 +82,8 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
       /exitcode: -9\b/i,
       /(?:interrupted by|exited on|killed by) signal 9\b/i,
       /(?:status of|Signal) 9 ?\(SIGKILL\)/i,
-      /DataLoader worker \(pid\(s\) [\d, ]+\) exited unexpectedly/i,
     ],
-    example: 'DataLoader worker (pid(s) 4711) exited unexpectedly',
+    example: 'ERROR: torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 0 (pid: 4711)',
   },
 ];
 
@@ -100,7 +92,6 @@ export const NAMED_GPU_MEMORY_RULES: readonly Rule[] = [
   {
     label: 'gpu_oom',
     patterns: [
-      /CUDA(?: error| runtime error)?(?: \(2\))?\s?:? ?out of memory/i,
       /CUDA_ERROR_OUT_OF_MEMORY|cudaSuccess \(2 vs\. 0\)/i,
       /cudaErrorMemoryAllocation/i,
       /torch\.(?:cuda\.)?OutOfMemoryError/i,
@@ -164,5 +155,12 @@ export const OTHER_MEMORY_RULES: readonly Rule[] = [
     ],
     unless: /retry|OOM retries|not a failure/i,
     example: "terminate called after throwing an instance of 'std::bad_alloc'",
+  },
+  {
+    // Follows from whatever ended the worker, if that is printed.
+    label: 'host_oom',
+    patterns: [/DataLoader worker \(pid\(s\) [\d, ]+\) exited unexpectedly/i],
+    explain: () => 'A loader worker ended. If nothing above says why, the kernel killed it because memory was short.',
+    example: 'DataLoader worker (pid(s) 4711) exited unexpectedly',
   },
 ];

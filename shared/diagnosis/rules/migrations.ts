@@ -4,7 +4,7 @@ import type { Rule } from '#shared/diagnosis/rules/rule.ts';
 /** What libraries no longer have, for programs that were written for earlier versions of them. */
 const MIGRATIONS: readonly Row[] = [
   {
-    pattern: /^AttributeError: module 'numpy' has no attribute '(?<name>\w+)'/,
+    pattern: /^AttributeError: (?:module 'numpy' has no attribute '|`np\.)(?<name>\w+)/,
     explain: ({ name }) => `The installed NumPy has no np.${name}.`,
     remedy:
       'Since NumPy 1.24, np.float, np.int, np.bool and np.object are the builtins float, int, bool and object; since 2.0, np.float_ is np.float64 and np.Inf is np.inf. Change the program, or require numpy<1.24 (numpy<2).',
@@ -69,7 +69,7 @@ const MIGRATIONS: readonly Row[] = [
   },
   {
     // Not a damaged file: PyTorch does not run what is in it.
-    pattern: /Weights only load failed|Unsupported global: GLOBAL/,
+    pattern: /Weights only load failed(?!.{0,900}Unsupported operand)|Unsupported global: GLOBAL/,
     scope: 'text',
     explain: () => 'Since PyTorch 2.6, torch.load reads tensors only, and the file has other objects.',
     remedy:
@@ -139,4 +139,4 @@ const MIGRATIONS: readonly Row[] = [
 ];
 
 /** They come before the rules that know only the kind of a failure. */
-export const MIGRATION_RULES: readonly Rule[] = MIGRATIONS.map(toRule);
+export const MIGRATION_RULES: readonly Rule[] = MIGRATIONS.map((row) => toRule({ scope: 'exception', ...row }));

@@ -10,7 +10,8 @@ type Machine = NonNullable<JobFacts['machine']>;
 /** What the diagnosis of a replica's exit needs to know: its machine, its arguments, and its last measurements. */
 export function readJobFacts({ jobId, spec, warnings }: Job, { role, usage, health }: Heartbeat): JobFacts {
   const group = findGroup(spec.replicaGroups, role);
-  const { machineType, accelerator } = group;
+  const { machineType } = group;
+  const accelerator = group.accelerator ?? findMachineType(machineType)?.gpu ?? null;
   return {
     jobId,
     args: (group.program ?? spec.program).args,
@@ -20,7 +21,7 @@ export function readJobFacts({ jobId, spec, warnings }: Job, { role, usage, heal
     usage,
     health: health ?? [],
     warnings,
-    moreGpuMemory: listMoreGpuMemory({ machineType, accelerator }),
+    moreGpuMemory: listMoreGpuMemory(accelerator),
     moreMemory: listMoreMemory(machineType),
   };
 }
@@ -30,15 +31,14 @@ function findGroup(groups: readonly [ReplicaGroup, ...ReplicaGroup[]], role: Rol
 }
 
 /** Twice the GPUs, for a program that spreads its batch over them, and the GPU with the next larger memory. */
-function listMoreGpuMemory({ machineType, accelerator }: Machine): readonly string[] {
-  const gpus = accelerator ?? findMachineType(machineType)?.gpu ?? null;
-  const own = gpus === null ? undefined : findAccelerator(gpus.type);
-  if (gpus === null || own === undefined) {
+function listMoreGpuMemory(accelerator: Machine['accelerator']): readonly string[] {
+  const own = accelerator === null ? undefined : findAccelerator(accelerator.type);
+  if (accelerator === null || own === undefined) {
     return [];
   }
   const larger = nextLargerThan(own);
   const choices = [
-    { type: own.name, count: 2 * gpus.count },
+    { type: own.name, count: 2 * accelerator.count },
     ...(larger === undefined ? [] : [{ type: larger.name, count: 1 }]),
   ];
   return choices.flatMap((choice) => {

@@ -67,6 +67,9 @@ describe('a remedy', () => {
     ["SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?", '2to3'],
     ["ModuleNotFoundError: No module named 'cPickle'", '2to3'],
     ["_pickle.UnpicklingError: invalid load key, 'v'.", 'git lfs pull'],
+    ['UnpicklingError: Weights only load failed.\nWeightsUnpickler error: \nUnsupported operand 118', 'git lfs pull'],
+    ['AttributeError: `np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.', 'np.Inf is np.inf'],
+    ["RuntimeError: Distributed package doesn't have NCCL built in", "init_process_group('gloo')"],
     ["ValueError: could not convert string to float: '100C'", 'the text that the message quotes'],
     ['RuntimeError: Expected all tensors to be on the same device, but got index is on cpu', 'model.to(device)'],
     ['RuntimeError: CUDA error: an illegal memory access was encountered', 'CUDA_LAUNCH_BLOCKING=1'],
@@ -78,6 +81,10 @@ describe('a remedy', () => {
     ],
     ['ValueError: No valid checkpoint found in output directory (out)', 'get_last_checkpoint'],
     ["AttributeError: module 'xgboost.compat' has no attribute 'XGBoostLabelEncoder'", 'require the version'],
+    [
+      "ImportError: Cannot load backend 'TkAgg' which requires the 'tk' interactive framework, as 'headless' is currently running",
+      'MPLBACKEND=Agg',
+    ],
     ['OSError: [Errno 28] inotify watch limit reached', 'Switch off the automatic reload'],
     ['RuntimeError: Expected to have finished reduction in the prior iteration', 'find_unused_parameters=True'],
     ['RuntimeError: Cannot re-initialize CUDA in forked subprocess.', "set_start_method('spawn')"],
@@ -89,6 +96,11 @@ describe('a remedy', () => {
     // The file system of shared memory reports what a disk reports.
     ['RuntimeError: unable to write to file </torch_8289_606_0>: No space left on device (28)', 'host_oom'],
     ['    self._rlock = ctx.Lock()\nOSError: [Errno 28] No space left on device', 'host_oom'],
+    // A worker that ended follows from what is printed above.
+    [
+      'current process has finished its bootstrapping phase.\nRuntimeError: DataLoader worker (pid(s) 1) exited unexpectedly',
+      'distributed_strategy_misuse',
+    ],
     // A setting that compiles assertions in, a compiler that runs with the program, and words of statistics.
     ['RuntimeError: CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA` to enable', 'no_gpu_visible'],
     ['RuntimeError: nvrtc: error: invalid value for --gpu-architecture (-arch)', 'wrong_arch_package'],
@@ -104,6 +116,12 @@ describe('a remedy', () => {
     expect(moved.message).toContain('an object of a class Net, which is not where it was');
     const module = causeOf(["ModuleNotFoundError: No module named 'keras.src.engine'"]);
     expect(module.message).toContain('keras was found and has no module keras.src.engine');
+  });
+
+  it('of an address in use does not say that a host could not be reached', () => {
+    expect(causeOf(['OSError: [Errno 98] Address already in use']).message).toContain(
+      'A port that the program opens is',
+    );
   });
 
   it('begins with what was found in the package, if data is missing or is downloaded instead', () => {
@@ -123,9 +141,13 @@ describe('a remedy', () => {
 
   it('is to request a GPU if the job has none, whichever build of the framework is installed', () => {
     const machine = { machineType: 'n1-standard-4', accelerator: null };
-    expect(remedyOf(['AssertionError: Torch not compiled with CUDA enabled'], { machine })).toContain(
-      'n1-standard-4 was requested without a GPU',
-    );
+    expect(causeOf(['AssertionError: Torch not compiled with CUDA enabled'], { machine })).toMatchObject({
+      message: expect.stringContaining('The program asked for a GPU'),
+      diagnosis: {
+        label: 'no_gpu_visible',
+        remedy: expect.stringContaining('n1-standard-4 was requested without a GPU'),
+      },
+    });
   });
 
   it('quotes the exception of a program whose name does not say that it is one', () => {

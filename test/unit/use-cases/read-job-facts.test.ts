@@ -30,6 +30,12 @@ describe('the facts of a job for its diagnosis', () => {
     expect(moreGpuMemory[1]).not.toContain('t4');
   });
 
+  it('have the GPUs that a machine type includes', () => {
+    const { machine, moreGpuMemory } = factsFor({ machineType: 'a2-highgpu-1g', accelerator: null });
+    expect(machine?.accelerator).toEqual({ type: 'nvidia-tesla-a100', count: 1 });
+    expect(moreGpuMemory[0]).toBe('2 x nvidia-tesla-a100 on a2-highgpu-2g');
+  });
+
   it('name the next machine type of the family with more memory, and none for a machine that is not known', () => {
     const [more] = factsFor({ machineType: 'n1-standard-8', accelerator: null }).moreMemory;
     expect(more).toMatch(/^n1-\S+ \(\d+(?:\.\d+)? GiB\)$/);

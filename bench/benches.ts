@@ -38,7 +38,7 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   metrics: { what: 'what reported metrics cost a program and the agent', measure: benchMetricsOverhead },
   'metrics-reading': { what: 'reads of a million points, and the delay of a new one', measure: benchMetricsReading },
   transfers: { what: 'uploads and restores, next to `gcloud storage rsync` (needs gcloud)', measure: benchTransfers },
-  tuning: { what: 'regrets of the optimizer on 20 problems, next to random trials', measure: benchTuning },
+  tuning: { what: 'regrets of the optimizer on 25 problems, next to random trials and TPE', measure: benchTuning },
   'early-stopping': { what: 'training that early stopping saves, and its regret', measure: benchEarlyStopping },
   'tuning-pipeline': { what: 'latency and billed calls of a trial, next to a job', measure: benchTuningPipeline },
 };

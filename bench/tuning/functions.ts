@@ -1,7 +1,7 @@
 import type { Values } from '#shared/tuning/trial.ts';
 import { define, number, type Problem, reals, sum, vector, whole } from './problem.ts';
 
-/** Test functions of global optimization, and variants of them: integers, noise, plateaus, regions that fail. */
+/** Test functions of global optimization, and variants: integers, noise, plateaus, outliers, regions that fail. */
 export function listFunctions(): Problem[] {
   return [
     define('branin', { ...BRANIN, truth: branin }),
@@ -16,6 +16,11 @@ export function listFunctions(): Problem[] {
     define('noisy_branin', { ...BRANIN, truth: branin, noise: 5 }),
     define('plateau', { parameters: reals(4, [0, 1]), truth: plateau, optimum: 0 }),
     define('failing', { parameters: reals(4, [0, 1]), truth: failing, optimum: 0 }),
+    define('mostly_failing', { parameters: reals(4, [0, 1]), truth: mostlyFailing, optimum: 0 }),
+    define('failing_edges', { parameters: reals(2, [0, 1]), truth: failingEdges, optimum: 0 }),
+    define('outliers', { parameters: reals(4, [-1, 1]), truth: bowl, optimum: 0.3, outlierShare: 1 / 8 }),
+    define('michalewicz5', { parameters: reals(5, [0, Math.PI]), truth: michalewicz, optimum: -4.687658 }),
+    define('rastrigin4', { parameters: reals(4, [-5.12, 5.12]), truth: rastrigin, optimum: 0 }),
     define('noisy_hartmann6', { parameters: reals(6, [0, 1]), truth: hartmann6, optimum: -3.32237, noise: 0.25 }),
   ];
 }
@@ -125,4 +130,42 @@ function failing(values: Values): number | null {
   }
   const distance = sum(FAILING_CENTER.map((center, index) => (at(values, index) - center) ** 2));
   return distance + 0.1 * (1 - Math.cos(6 * (at(values, 3) - 0.45)));
+}
+
+const MOSTLY_FAILING_CENTER = [0.72, 0.31, 0.66, 0.4];
+
+/** 87 % of the space fail. */
+function mostlyFailing(values: Values): number | null {
+  const offsets = MOSTLY_FAILING_CENTER.map((center, index) => at(values, index) - center);
+  return offsets.every((offset) => Math.abs(offset) < 0.3)
+    ? sum(offsets.map((offset, index) => (1 + index) * (offset + 0.1) ** 2))
+    : null;
+}
+
+/** 87 % of the space fail, edges and corners among them. */
+function failingEdges(values: Values): number | null {
+  const [x, y] = [at(values, 0), at(values, 1)];
+  const hasFailed = Math.abs(x - 0.7) >= 0.18 || Math.abs(y - 0.7) >= 0.18;
+  return hasFailed ? null : (x - 0.6) ** 2 + (y - 0.75) ** 2;
+}
+
+const BOWL_CENTER = [0.3, -0.45, 0.1, 0.62];
+
+/** A loss in a curved valley that does not lead to 0. */
+function bowl(values: Values): number {
+  const offsets = BOWL_CENTER.map((center, index) => at(values, index) - center);
+  const [a = 0, b = 0, c = 0, d = 0] = offsets;
+  return 0.3 + a * a + 0.5 * (b + a * a) ** 2 + 0.3 * (c - b) ** 2 + 0.2 * d * d;
+}
+
+function michalewicz(values: Values): number {
+  return -sum(vector(values).map((x, index) => Math.sin(x) * Math.sin(((index + 1) * x * x) / Math.PI) ** 20));
+}
+
+/** The optimum is not in the middle, where many optimizers start. */
+const RASTRIGIN_SHIFT = [1.3, -2.4, 0.7, 3.1];
+
+function rastrigin(values: Values): number {
+  const z = RASTRIGIN_SHIFT.map((shift, index) => at(values, index) - shift);
+  return sum(z.map((value) => value * value - 10 * Math.cos(2 * Math.PI * value) + 10));
 }

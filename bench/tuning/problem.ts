@@ -14,15 +14,25 @@ export type Problem = {
   readonly optimum: number;
 };
 
-type Definition = Pick<Problem, 'parameters' | 'truth' | 'optimum'> & { readonly noise?: number };
+type Definition = Pick<Problem, 'parameters' | 'truth' | 'optimum'> & {
+  /** Standard deviation of the noise. */
+  readonly noise?: number;
+  /** The share of the trials that do not converge, whatever their values. */
+  readonly outlierShare?: number;
+};
 
-export function define(name: string, { noise = 0, ...definition }: Definition): Problem {
+export function define(name: string, { noise = 0, outlierShare = 0, ...definition }: Definition): Problem {
   return {
     ...definition,
     name,
     report(values, random) {
       const truth = definition.truth(values);
-      return truth === null ? null : truth + noise * sampleNormal(random);
+      if (truth === null) {
+        return null;
+      }
+      return outlierShare > 0 && random() < outlierShare
+        ? truth + 3 + 10 * random()
+        : truth + noise * sampleNormal(random);
     },
   };
 }

@@ -72,7 +72,7 @@ class NonFiniteTest(unittest.TestCase):
         self.assertEqual(codes(self.detector.findings()), ['NON_FINITE'])
 
     def test_is_over_after_three_finite_reports(self) -> None:
-        self.report(*[math.nan] * 3, 1.0, 1.0)
+        self.report(1.0, *[math.nan] * 3, 1.0, 1.0)
         self.assertIsNone(self.detector.findings()[0].until)
         self.report(1.0)
         self.assertIsNotNone(self.detector.findings()[0].until)

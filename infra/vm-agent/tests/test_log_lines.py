@@ -18,7 +18,7 @@ TRAININGS: Dict[str, List[Point]] = {
     'Epoch [1/10], Step [100/600], Loss: 0.2345': [('Loss', 0.2345, 100)],
     'epoch 3 loss 0.5 acc 0.9': [('loss', 0.5, 3), ('acc', 0.9, 3)],
     'Train Epoch: 2 [640/60000 (1%)]\tLoss: 0.3': [('Loss', 0.3, 60640)],
-    'Test set: Average loss: 0.0500, Accuracy: 9833/10000 (98%)': [('test/loss', 0.05, None)],
+    'Test set: Average loss: 0.0500, Accuracy: 9833/10000 (98%)': [('test/loss', 0.05, None), ('test/Accuracy', 0.9833, None)],
     'Epoch 2 | Train | loss 0.5 | Valid | loss 0.6': [('loss', 0.5, 2), ('valid/loss', 0.6, 2)],
     'epoch 4 [val] total_loss=0.4': [('val/total_loss', 0.4, 4)],
     "| epoch 001:    100 / 500 loss=5.2, ppl=36.76, wps=1000, num_updates=100, lr=0.0001, wall=10": [
@@ -43,6 +43,59 @@ TRAININGS: Dict[str, List[Point]] = {
     '7:\tlearn: 0.6\ttest: 0.7\tbest: 0.65 (3)\ttotal: 50ms\tremaining: 5s': [('learn', 0.6, 7), ('test', 0.7, 7)],
     '[03/25] log_loss=1.1 accuracy=90.00% (0.04s)': [('log_loss', 1.1, 3), ('accuracy', 90.0, 3)],
     '\x1b[32m2024-01-01 10:00:00\x1b[0m INFO step=7 train/loss=1e-3': [('train/loss', 0.001, 7)],
+}
+
+# Outputs of several lines, as public programs print them.
+OUTPUTS: Dict[str, List[Point]] = {
+    'Epoch [5/60], Loss: 10.4557\nEpoch [10/60], Loss: 9.5\n': [('Loss', 10.4557, 5), ('Loss', 9.5, 10)],
+    '[1,  2000] loss: 2.213\n[1,  4000] loss: 1.9\n[2,  2000] loss: 1.8\n': [
+        ('loss', 2.213, 2000),
+        ('loss', 1.9, 4000),
+        ('loss', 1.8, 6000),
+    ],
+    'Epoch: 1, Batch: 10, Loss: 2.0\nEpoch: 2, Batch: 10, Loss: 1.0\n': [('Loss', 2.0, 10), ('Loss', 1.0, 20)],
+    '[0/2][50/60]\tLoss_D: 0.5\tLoss_G: 2.0\n[1/2][0/60]\tLoss_D: 0.4\n': [
+        ('Loss_D', 0.5, 50),
+        ('Loss_G', 2.0, 50),
+        ('Loss_D', 0.4, 60),
+    ],
+    '| epoch   1 |    20/   99 batches | loss  8.32\n| epoch   2 |    20/   99 batches | loss  5.85\n': [
+        ('loss', 8.32, 20),
+        ('loss', 5.85, 119),
+    ],
+    'loss: 2.3  [  64/60000]\nTest Error: \n Accuracy: 40.0%, Avg loss: 1.71 \n\nloss: 2.2\n': [
+        ('loss', 2.3, None),
+        ('test/Accuracy', 40.0, None),
+        ('test/loss', 1.71, None),
+        ('loss', 2.2, None),
+    ],
+    'train Loss: 0.5 Acc: 0.6\nval Loss: 0.4 Acc: 0.7\nBest val Acc: 0.7\n': [
+        ('train/Loss', 0.5, None),
+        ('Acc', 0.6, None),
+        ('val/Loss', 0.4, None),
+        ('val/Acc', 0.7, None),
+    ],
+    '====> Test set loss: 97.5\n': [('test/loss', 97.5, None)],
+    'Test set results: loss= 0.7\n': [('test/loss', 0.7, None)],
+    '[Epoch 1/5] [D loss: 0.6] [G loss: 0.7]\n': [('D/loss', 0.6, 1), ('G/loss', 0.7, 1)],
+    'Epoch: [0][ 10/391] Loss 2.0 (2.1) Acc@1 40.0 (41.0)\n *   Acc@1 10.000 Acc@5 30.000\n': [
+        ('Loss', 2.0, 10),
+        ('Acc@1', 40.0, 10),
+        ('val/Acc@1', 10.0, 10),
+        ('val/Acc@5', 30.0, 10),
+    ],
+    'Epoch 1: 100%|#| 4/4 [00:00<00:00, train_loss_step=0.8, val_loss=0.5]\n'
+    'Epoch 2: 25%|#| 1/4 [00:00<00:00, train_loss_step=0.7, val_loss=0.5]\n': [
+        ('train_loss_step', 0.8, 4),
+        ('val_loss', 0.5, 4),
+        ('train_loss_step', 0.7, 5),
+    ],
+    " 50%|##| 3/400 [00:01<00:02]\n{'loss': '0.69', 'epoch': '0.5'}\n": [('loss', 0.69, 0.5)],
+    '   epoch  loss  acc\n0      1   1.0  0.5\n1      2   0.9  0.6\n': [],
+    "Namespace(lr=0.1, epochs=5, loss_weight=0.3, target_accuracy=0.99)\n": [],
+    '{"lr": 0.001, "loss_weights": [1.0, 0.5], "max_grad_norm": 1.0, "warmup_loss": 0.5, "seed": 42}\n': [],
+    "=> loaded checkpoint (epoch 90, best_acc1 76.13, loss 1.05)\nBest accuracy so far: 0.91 (epoch 3)\n": [],
+    'Epoch [1/3] Batch [7/40] Loss: nan\nWARNING: NaN loss at batch 7, skipping batch\n': [],
 }
 
 LOSSES_THAT_ARE_NOT_FINITE: Dict[str, str] = {
@@ -164,6 +217,11 @@ class LogLinesTest(unittest.TestCase):
             with self.subTest(line):
                 points = read(line.encode() + b'\n')[1]
                 self.assertEqual([name for name, value, _ in points if is_loss(name) and not math.isfinite(value)], [])
+
+    def test_outputs_of_public_programs(self) -> None:
+        for output, points in OUTPUTS.items():
+            with self.subTest(output):
+                self.assertEqual(read(output.encode())[1], points)
 
     def test_tables(self) -> None:
         for table, points in TABLES.items():

@@ -21,6 +21,8 @@ BEST_FACTOR = 4.0
 NOISE_FACTOR = 10.0
 NOISE_WEIGHT = 0.05
 NOISE_CHANGE_MAX = 4.0
+# What falls from where it has risen to comes back.
+FALLING_FACTOR = 0.65
 # Far above, fewer suffice.
 FAR_FACTOR = 30.0
 FAR_REPORTS_MIN = 4
@@ -122,6 +124,9 @@ class _Curve:
 
     @property
     def is_diverging(self) -> bool:
+        if self.has_improved and self.level < FALLING_FACTOR * max(self.levels, default=0.0):
+            # A harder part of a curriculum begins: the loss falls again.
+            return False
         is_far = self.above >= FAR_REPORTS_MIN and self.level > FAR_FACTOR * self.limit() > 0
         is_above = self.count >= REPORTS_MIN and (self.above >= DIVERGING_REPORTS_MIN or is_far)
         return self.has_exploded or (self.is_steady and (is_above or self.has_collapsed))

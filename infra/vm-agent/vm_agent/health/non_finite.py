@@ -9,6 +9,8 @@ from vm_agent.metrics.metric_names import LOG_PREFIX, is_loss
 
 # In a row. Fewer may be a batch that is skipped, or the first steps of mixed precision.
 FINDING_REPORTS_MIN = 3
+# Before the first finite loss: mixed precision finds its scale.
+FIRST_REPORTS_MIN = 10
 # A loss that is not finite in this many reports and for this long does not recover.
 DECISIVE_REPORTS_MIN = 10
 DECISIVE_SECONDS_MIN = 5.0
@@ -78,7 +80,8 @@ class NonFiniteDetector:
             row.since = at
         text = 'NaN' if math.isnan(value) else 'Infinity' if value > 0 else '-Infinity'
         row.add(f'{name} = {text}' + ('' if step is None else f' at step {step:g}'), at)
-        if row.count >= FINDING_REPORTS_MIN and (self._shown is None or self._until is not None):
+        count_min = FIRST_REPORTS_MIN if row.is_loss and not self.has_seen_finite else FINDING_REPORTS_MIN
+        if row.count >= count_min and (self._shown is None or self._until is not None):
             self._shown, self._until = row, None
 
     def finish(self) -> None:

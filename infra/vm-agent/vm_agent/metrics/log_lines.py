@@ -3,9 +3,10 @@
 import math
 import re
 import threading
-from collections import deque
-from typing import Any, Deque, Dict, List, Optional, Tuple
+from collections import Counter, deque
+from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from vm_agent.metrics.log_position import LogPosition, Place
 from vm_agent.metrics.log_tables import LogTables
 from vm_agent.metrics.metric_names import (
     EVALUATIONS,
@@ -39,28 +40,9 @@ PAIR = re.compile(
 WORDS = re.compile(rf'(?<![\w./:=-])(?P<name>[A-Za-z][\w/@-]{{0,40}})\s{{1,3}}(?P<value>{NUMBER})%?(?![\w.:/=%-])', re.IGNORECASE)
 # After one that is not finite: `loss nan filter` is prose.
 AFTER_WORDS = re.compile(r'\s*(?:$|[(,;|]|[A-Za-z][\w@]{0,40} [-+\d])')
-# `Epoch [1/10]`, `epoch 3 of 10`, `Step 100/600`, `iter: 7`, `Epoch(train) [1]`.
-COUNTER = re.compile(
-    r'(?<![\w\x22\x27-])(?P<name>epochs?|global[_ ]?step|steps?|iter(?:ation)?s?|batch|num_updates|updates?|episode|(?<!.)it)'
-    r"""(?:\((?:train|val)\))?['"]?\s{0,3}[:=#]?\s{0,3}['"]?[\[(]{0,2}\s{0,3}(?P<at>\d{1,12})(?![\w.])"""
-    r"""(?:['"]|\s{0,3}(?:/|of)\s{0,3}(?P<max>\d{1,12})(?![\w.])|[\])]{1,2}\s?\[\s{0,3}(?P<step>\d{1,12})\s{0,3}/\s{0,3}(?P<steps>\d{1,12})\])?""",
-    re.IGNORECASE,
-)
-# tqdm: `Epoch 3:  52%|█▎| 120/231 [00:10<00:09, …]`.
-TQDM = re.compile(r'^(?P<title>[^%|]{0,60}?)\s{0,4}\d{1,3}%\|[^|]{0,300}\|\s{0,4}(?P<at>\d{1,12})/(?P<max>\d{1,12})\s\[')
-# Keras: `6/6 ━━━━ 1s`, `6/6 - 1s`, `6/6 [====>.]`; rich: `Epoch 1/9 ━━━━ 8/8 0:00:00`.
-KERAS = re.compile(r'^\s{0,8}(?P<at>\d{1,12})/(?P<max>\d{1,12})\s(?:[━╸╺]|-\s\d|\[[=>.])')
-RICH = re.compile(r'[━╸╺]\s{0,80}(?P<at>\d{1,12})/(?P<max>\d{1,12})\s')
-TRAINING_TITLES = ('', 'epoch', 'train', 'training', 'iter', 'iteration', 'step', 'steps')
-# PyTorch's examples: `Train Epoch: 1 [640/60000 (1%)]`.
-WITHIN_EPOCH = re.compile(r'\[\s{0,6}(\d{1,12})/\s{0,6}(\d{1,12})\s{0,3}[\](]')
-# `[3/25] loss=…`, XGBoost and LightGBM: `[3]\ttrain-rmse:0.5`, CatBoost: `3:\tlearn: 0.5`.
-ROUND = re.compile(
-    r'^\s{0,8}(?:\[\s{0,6}(?P<at>\d{1,9})(?:\s{0,3}/\s{0,6}(?P<max>\d{1,9})\]|\](?=\s))|(?P<tree>\d{1,9}):(?=\s{1,4}learn: ))'
-)
 # What a name is of: `Train Loss: 0.5 | Val. Loss: 0.6`, LightGBM's `valid_1's auc: 0.9`; `best loss` is an earlier value.
 QUALIFIER = re.compile(
-    r"""(?<![\w./-])(?P<of>best|lowest|min|previous|packet|profit|(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|dev)(?:_\d{1,3})?|[\w-]{1,30}(?='s\s))"""
+    r"""(?:(?<![\w./-])(?P<best>best)\s)?(?<![\w./-])(?P<of>best|lowest|min|previous|packet|profit|(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|dev)(?:_\d{1,3})?|[\w-]{1,30}(?='s\s))"""
     r"""(?:'s|\.)?\s{1,2}$""",
     re.IGNORECASE,
 )
@@ -68,10 +50,25 @@ QUALIFIER_CHARS_MAX = 40
 NO_QUALIFIERS = ('best', 'lowest', 'min', 'previous', 'packet', 'profit')
 # What a part of a line is of: `Test set: Average loss: 0.5`, `[valid] loss=0.5`, `Train | loss 0.5 | Val | loss 0.6`.
 PART_OF = re.compile(
-    r'(?<![\w./-])(?P<of>train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)(?:\s(?:set|results?|epoch|error|metrics?|phase|net output #\d{1,2}))?'
-    r'\s{0,2}[:|\]>-]',
+    r'(?<![\w./-])(?P<of>train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)(?:\s(?:set|results?|epoch|error|metrics?|phase|net output #\d{1,2})){0,2}'
+    r'(?:\s{0,2}[:|\]>-]|\s{1,2}(?=[A-Za-z][\w.]{0,30}\s?[:=]))',
     re.IGNORECASE,
 )
+# A line that says what the next one is of.
+HEADING = re.compile(r'^\W{0,8}(?P<of>val(?:id(?:ation)?)?|test|eval(?:uation)?|dev)(?:\s(?:set|results?|error|metrics?))?\s?:?\s{0,8}$', re.IGNORECASE)
+# PyTorch's ImageNet example prints ` *   Acc@1 76.1` after an evaluation.
+IMAGENET_RESULT = re.compile(r'^\s{0,8}\*\s{1,8}Acc@')
+LAST_WORD = re.compile(r'(?<![\w./-])([A-Za-z]\w{0,20})\s$')
+# `Accuracy: 9833/10000 (98%)`.
+FRACTION = re.compile(r'(?<![\w./-])(?P<name>acc(?:uracy)?)\s?[:=]\s?(?P<value>\d{1,12})/(?P<of>\d{1,12})\b', re.IGNORECASE)
+# Values of earlier: of a checkpoint that is loaded, or the best until now.
+EARLIER = re.compile(r'\b(?:load(?:ed|ing)|restor(?:ed|ing)|resum(?:ed|ing))\b|^\W{0,8}best\b', re.IGNORECASE)
+SETTINGS = frozenset(
+    'seed hidden layers dropout batch epochs workers warmup decay optimizer device dim target max min weights weight size '
+    'lr learning'.split()
+)
+# `Namespace(lr=0.1, …)`.
+CALL = re.compile(r'^\W{0,8}[A-Za-z_][\w.]{0,40}\((?=.*=)')
 # A loss that is not finite, in a sentence: `Loss is nan, stopping training`, `NaN loss during training`.
 SENTENCE = re.compile(
     r'(?P<name>[\w./-]{0,40}loss)\s(?:is|became|has become|went|goes|turned)\s(?:to\s)?(?P<value>[-+]?(?:nan|inf(?:inity)?))(?![\w-])|'
@@ -90,12 +87,6 @@ HANDLED = re.compile(r'\b(?:skip|ignor|discard)(?!\w*(?:\s\w+)?\s*[:=])', re.IGN
 HINTS = ('nan', 'inf', 'invalid loss')
 DIGIT = re.compile(r'\d')
 NOT_FINITE = re.compile(r'(?<![a-z])(?:nan|inf)', re.IGNORECASE)
-# A dictionary or JSON: `{'loss': 0.5, 'epoch': 1.5}`.
-QUOTED = re.compile(
-    r"""['"](?P<name>step|global_step|epoch)['"]\s{0,2}:\s{0,2}['"]?(?P<at>\d{1,12}(?:\.\d{1,9})?)(?![\w.])"""
-)
-
-
 class LogLines:
     """A source of metrics; see vm_agent/metrics/source.py. `add` may be called by another thread."""
 
@@ -108,14 +99,20 @@ class LogLines:
         self._blocks: Deque[Tuple[bytes, Optional[float]]] = deque()
         self._waiting_bytes = 0
         self._lock = threading.Lock()
-        self._epoch: Optional[float] = None
-        self._epochs_max: Optional[float] = None
-        self._first_epoch = 1.0
-        self._bar_max: Optional[float] = None
+        self._position = LogPosition()
         self._last: Dict[str, Tuple[Optional[float], float]] = {}
+        # A line such as `Test Error:`, which says what the next one is of.
+        self._heading = ''
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
         self.is_behind = False
+
+    def to_json(self) -> Dict[str, Any]:
+        return self._position.to_json()
+
+    def restore(self, body: Dict[str, Any]) -> None:
+        self._position.restore(body)
+        self.step, self.steps_max = self._position.step, self._position.steps_max
 
     def add(self, block: bytes, wall_time: Optional[float] = None) -> None:
         """Keeps the end of a block of output, which was printed at this time; nothing is parsed."""
@@ -137,182 +134,132 @@ class LogLines:
 
     def _read_block(self, text: str) -> List[Sample]:
         samples: List[Sample] = []
+        previous: List[Sample] = []
         for line in text.split('\n'):
             # A progress bar is drawn again and again in one line: its last state counts, and whatever is not a bar.
             segments = [segment for segment in SEGMENT_END.split(_plain(line)) if segment.strip()]
             for index, segment in enumerate(segments):
                 if index == len(segments) - 1 or (len(segments) <= 8 and segment.lstrip()[:1] == '{'):
-                    samples += self._read_segment(segment)
-        return samples
+                    if _is_handled(segment):
+                        previous = [sample for sample in previous if math.isfinite(sample.value)]
+                        continue
+                    samples += previous
+                    previous = self._read_segment(segment)
+        self.step, self.steps_max = self._position.step, self._position.steps_max
+        return samples + previous
 
     def _read_segment(self, segment: str) -> List[Sample]:
-        lowered = segment.lower()
-        is_finite = not any(hint in lowered for hint in HINTS)
-        if len(segment) > LINE_CHARS_MAX or (not is_finite and HANDLED.search(segment) and NOT_FINITE.search(segment)):
+        if len(segment) > LINE_CHARS_MAX or EARLIER.search(segment):
             return []
         row = self._tables.read(segment)
         if row is None:
-            if is_finite and not DIGIT.search(segment):
-                return []
-            is_counted = self._follow(segment)
-            texts = self._find_texts(segment, is_counted)
+            texts, place = self._find_texts(segment)
         else:
             texts, step = row
-            self.step = self.step if step is None else step
+            self._position.step = self._position.step if step is None else step
+            place = Place(self._position.step, True, False)
+        heading = HEADING.match(segment)
+        self._heading = heading['of'].lower() if heading is not None else ''
         samples = []
         for name, text in texts.items():
             value = _to_number(text)
-            if value is None:
+            if value is None or not (self._takes_all or math.isfinite(value) or is_loss(name)):
                 continue
             name = name if self._takes_all else LOG_PREFIX + name
+            last = self._last.get(name)
             # A bar shows its last state again; without a step, an equal value is another report.
-            if self.step is None or self._last.get(name) != (self.step, value):
-                self._last[name] = (self.step, value)
-                samples.append(Sample(name, value, self.step))
+            is_repeated = last is not None and last[1] == value and (place.is_bar or last[0] == place.step is not None)
+            if not is_repeated:
+                self._last[name] = (place.step, value)
+                samples.append(Sample(name, value, place.step))
         if len(self._last) > 2_000:
             self._last.clear()
         return samples
 
-    def _find_texts(self, segment: str, is_counted: bool) -> Dict[str, str]:
+    def _find_texts(self, segment: str) -> Tuple[Dict[str, str], Place]:
         """Returns the metrics of a line, if it is one of a training: it says where that stands, or has a loss or a score."""
-        pairs: Dict[str, str] = {}
-        parts = [(found.end(), found['of'].lower()) for found in PART_OF.finditer(segment)]
-        for pattern in (PAIR, WORDS):
-            for count, match in enumerate(pattern.finditer(segment)):
-                is_read = count < PAIR_COUNT_MAX and (pattern is PAIR or self._is_words(segment, match, is_counted))
-                name = _qualified(segment, match, parts) if is_read else None
-                if name is not None:
-                    pairs.setdefault(name, match['value'])
+        lowered = segment.lower()
+        if not DIGIT.search(segment) and not any(hint in lowered for hint in HINTS):
+            return {}, Place(None, False, False)
+        matches = [match for count, match in enumerate(PAIR.finditer(segment)) if count < PAIR_COUNT_MAX]
+        pairs = _name_pairs(segment, matches, self._heading)
+        place = self._position.follow(segment, has_score=any(is_score(name) for name in pairs))
         sentence = AFTER_STEP.search(segment) or (None if pairs else DARKNET.match(segment) or SENTENCE.search(segment))
         if sentence is not None:
             found = sentence.groupdict()
-            self.step = float(found['at']) if 'at' in found else self.step
-            return {(found.get('name') or 'loss').strip('.-/'): found['value'] or 'nan'}
+            self._position.step = float(found['at']) if found.get('at') else self._position.step
+            texts = {(found.get('name') or 'loss').strip('.-/'): found['value'] or 'nan'}
+            return texts, place._replace(step=self._position.step)
+        words = [match for count, match in enumerate(WORDS.finditer(segment)) if count < PAIR_COUNT_MAX]
+        words = [match for match in words if self._is_words(segment, match, place.is_counted)]
+        pairs = {**(_name_pairs(segment, words, self._heading) if words else {}), **pairs}
+        fraction = FRACTION.search(segment)
+        if fraction is not None and float(fraction['of']) > 0:
+            share = str(float(fraction['value']) / float(fraction['of']))
+            pairs.update(_name_pairs(segment, [fraction], self._heading, share))
         if pairs.get('grad_norm', '').lower() == 'nan' and pairs.get('loss', '').strip('0.') == '':
             # Transformers shows a loss that is NaN as 0.
             pairs['loss'] = 'nan'
-        if not is_counted and not any(is_score(name) for name in pairs):
-            return {}
-        if not is_counted and segment.lstrip()[:1] not in '{[' and '(' in segment and 'batch_size' in segment:
-            # The settings of a program.
-            return {}
-        takes_any = is_counted and self._takes_all
-        return {name: text for name, text in pairs.items() if is_metric(name, text, takes_any)}
+        if not place.is_counted and (_are_settings(segment, pairs) or not any(is_score(name) for name in pairs)):
+            return {}, place
+        takes_any = place.is_counted and self._takes_all
+        return {name: text for name, text in pairs.items() if is_metric(name, text, takes_any)}, place
 
     def _is_words(self, segment: str, match: 're.Match[str]', is_counted: bool) -> bool:
         """Whether a name and a value without a sign between them are no prose, as they are before a training begins."""
-        has_begun = is_counted or self._takes_all or self.step is not None
+        has_begun = is_counted or self._takes_all or self._position.step is not None
         is_finite = match['value'][-1:].isdigit() or match['value'][-1:] == '.'
         is_name = is_sure(match['name']) or is_loss(match['name'])
         return has_begun and is_name and (is_finite or bool(AFTER_WORDS.match(segment, match.end())))
-
-    def _follow(self, segment: str) -> bool:
-        """Finds where the training stands. Returns whether the line says so."""
-        counters = _find_counters(segment)
-        epoch, step, bar = counters.get('epoch'), counters.get('step'), _find_bar(segment)
-        if bar is None and not counters:
-            bar = _find_round(segment, self._epoch is not None)
-        quoted = {match['name']: float(match['at']) for match in QUOTED.finditer(segment)}
-        if epoch is not None:
-            self._set_epoch(*epoch)
-        if bar is not None:
-            self._set_step(bar, epoch is not None or self._epoch is not None)
-        elif step is not None:
-            self._set_step(step, epoch is not None and step[1] is not None)
-        elif epoch is not None and self._bar_max is None:
-            self.step, self.steps_max = self._epoch, self._epochs_max
-        elif quoted and self._bar_max is None:
-            self.step = quoted.get('step', quoted.get('global_step', quoted.get('epoch')))
-        return bool(counters or quoted) or bar is not None
-
-    def _set_epoch(self, at: float, at_max: Optional[float]) -> None:
-        if self._epoch is None or at == 0:
-            # Lightning and many loops count from 0.
-            self._first_epoch = min(at, 1.0)
-        self._epoch, self._epochs_max = at, at_max if at_max is not None else self._epochs_max
-
-    def _set_step(self, found: Tuple[float, Optional[float]], is_within_epoch: bool) -> None:
-        at, at_max = found
-        if not is_within_epoch or at_max is None or self._epoch is None:
-            if self._bar_max is not None and at_max is not None and at_max != self._bar_max:
-                # The bar of an evaluation has another length.
-                return
-            self._bar_max = at_max if at_max is not None else self._bar_max
-            self.step, self.steps_max = at, at_max if at_max is not None else self.steps_max
-            return
-        self._bar_max = at_max
-        self.step = max(0.0, self._epoch - self._first_epoch) * at_max + at
-        epochs = None if self._epochs_max is None else self._epochs_max + (0 if self._first_epoch else 1)
-        if self._epochs_max is not None and self._first_epoch == 0 and self._epochs_max > self._epoch:
-            epochs = max(self._epochs_max, self._epoch + 1)
-        self.steps_max = None if epochs is None else epochs * at_max
-
-    def to_json(self) -> Dict[str, Any]:
-        return {'step': self.step, 'stepsMax': self.steps_max, 'epoch': [self._epoch, self._epochs_max]}
-
-    def restore(self, body: Dict[str, Any]) -> None:
-        self.step, self.steps_max = body['step'], body['stepsMax']
-        self._epoch, self._epochs_max = body['epoch']
-
 
 def _plain(line: str) -> str:
     """Returns the line as a terminal without colors shows it, without its start if it is very long."""
     return ESCAPES.sub('', line[-8 * LINE_CHARS_MAX :])
 
 
-def _find_counters(segment: str) -> Dict[str, Tuple[float, Optional[float]]]:
-    found: Dict[str, Tuple[float, Optional[float]]] = {}
-    for match in COUNTER.finditer(segment):
-        kind = 'epoch' if match['name'].lower().startswith('epoch') else 'step'
-        if kind == 'epoch' and match['name'].lower() == 'epochs' and match['max'] is None:
-            # `epochs=10` is a setting.
-            continue
-        at_max = None if match['max'] is None else float(match['max'])
-        found.setdefault(kind, (float(match['at']), at_max))
-        if match['steps'] is not None:
-            found.setdefault('step', (float(match['step']), float(match['steps'])))
-        if len(found) == 2:
-            break
-    within = WITHIN_EPOCH.search(segment) if 'epoch' in found and 'step' not in found else None
-    if within is not None:
-        found['step'] = (float(within[1]), float(within[2]))
-    return found
+def _name_pairs(
+    segment: str, matches: Sequence['re.Match[str]'], heading: str, value: Optional[str] = None
+) -> Dict[str, str]:
+    """Returns the values by the names of the metrics with what they are of."""
+    parts = [(found.end(), found['of'].lower()) for found in PART_OF.finditer(segment)]
+    parts = [(0, heading), *([(0, 'val')] if IMAGENET_RESULT.match(segment) else []), *parts]
+    counts = Counter(match['name'].lower() for match in matches)
+    pairs: Dict[str, str] = {}
+    for match in matches:
+        name = _qualified(segment, match, parts, is_repeated=counts[match['name'].lower()] > 1)
+        if name is not None:
+            pairs.setdefault(name, match['value'] if value is None else value)
+    return pairs
 
 
-def _find_bar(segment: str) -> Optional[Tuple[float, Optional[float]]]:
-    tqdm = TQDM.match(segment)
-    if tqdm is not None and (re.split(r'[\s:\d]', tqdm['title'].strip().lower()) or [''])[0] not in TRAINING_TITLES:
-        # Downloads and evaluations have bars of their own.
-        return None
-    bar = tqdm or KERAS.match(segment) or (RICH.search(segment) if segment.startswith('Epoch') else None)
-    return None if bar is None else (float(bar['at']), float(bar['max']))
-
-
-def _find_round(segment: str, is_in_epoch: bool) -> Optional[Tuple[float, Optional[float]]]:
-    """Finds the position in a line without a name for it. `is_in_epoch`: an earlier line named the epoch."""
-    match = ROUND.match(segment)
-    if match is None:
-        within = WITHIN_EPOCH.search(segment) if is_in_epoch else None
-        return None if within is None else (float(within[1]), float(within[2]))
-    if match['tree'] is not None:
-        return float(match['tree']), None
-    if not any(is_score(pair['name']) for pair in PAIR.finditer(segment)):
-        return None
-    return float(match['at']), None if match['max'] is None else float(match['max'])
-
-
-def _qualified(segment: str, match: 're.Match[str]', parts: List[Tuple[int, str]]) -> Optional[str]:
+def _qualified(
+    segment: str, match: 're.Match[str]', parts: List[Tuple[int, str]], is_repeated: bool
+) -> Optional[str]:
     """
     Returns the name of a metric with what it is of, `val/Loss`; None for the best of earlier values. `parts` are the ends
-    of words that say what follows them is of.
+    of words that say what follows them is of. `is_repeated`: the line has the name twice, and a word tells them apart.
     """
     name = match['name']
-    qualifier = QUALIFIER.search(segment[max(0, match.start() - QUALIFIER_CHARS_MAX) : match.start()])
+    before = segment[max(0, match.start() - QUALIFIER_CHARS_MAX) : match.start()]
+    qualifier = QUALIFIER.search(before)
     if qualifier is not None:
         of = qualifier['of'].lower()
-        return None if of in NO_QUALIFIERS else f'{of}/{name}'
+        return None if qualifier['best'] or of in NO_QUALIFIERS else f'{of}/{name}'
+    word = LAST_WORD.search(before) if is_repeated else None
+    if word is not None:
+        return f'{word[1]}/{name}'
     part = next((of for end, of in reversed(parts) if end <= match.start()), '')
     return f'{part}/{name}' if part in EVALUATIONS and not words_of(name) & EVALUATIONS else name
+
+
+def _is_handled(segment: str) -> bool:
+    """Whether a line says that the program leaves out what is not finite: in this line, or in the one before."""
+    return HANDLED.search(segment) is not None and NOT_FINITE.search(segment) is not None
+
+
+def _are_settings(segment: str, pairs: Mapping[str, str]) -> bool:
+    """Whether a line that does not say where the training stands has the settings of a program."""
+    return sum(bool(words_of(name) & SETTINGS) for name in pairs) > 1 or CALL.match(segment) is not None
 
 
 def _to_number(text: str) -> Optional[float]:

@@ -41,7 +41,9 @@ class LogTables:
             # A sentence has no name of a loss between two gaps.
             self._names = cells[:COLUMNS_MAX] if any(is_loss(cell) for cell in cells) else self._names
             return None
-        return self._read_row(cells) if len(cells) >= len(self._names) > 0 else None
+        # Further cells are those of a bar; the index of a data frame would shift the names.
+        is_row = len(cells) == len(self._names) or (len(cells) > len(self._names) > 0 and '%|' in line)
+        return self._read_row(cells) if is_row else None
 
     def _read_row(self, cells: List[str]) -> Optional[Tuple[Dict[str, str], Optional[float]]]:
         row = dict(zip(self._names, cells))

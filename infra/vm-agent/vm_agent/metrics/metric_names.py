@@ -25,7 +25,7 @@ OTHERS = frozenset('lr learning rate grad norm gnorm score metric entropy beta m
 # With one of these, a loss is a setting, the best value so far, or something else.
 NO_LOSSES = frozenset(
     'best min lowest prev previous scale scaler weight weights coef coeff fn function stop packet profit mask threshold '
-    'filter type factor decay margin lambda'.split()
+    'filter type factor decay margin lambda time seconds sec ms count num id size limit budget steps epochs'.split()
 )
 # A name with one of these words is not a metric, unless it ends as that of a loss or a score.
 NO_METRICS = NO_LOSSES | frozenset(
@@ -77,13 +77,13 @@ def is_sure(name: str) -> bool:
 def is_score(name: str) -> bool:
     """Whether a name says that its line is one of a training."""
     words = words_of(name)
-    return is_sure(name) or (_has(words, SCORES) and not words & NO_METRICS)
+    return is_sure(name) or is_loss(name) or (_has(words, SCORES) and not words & NO_METRICS)
 
 
 def is_metric(name: str, text: str, is_counted: bool) -> bool:
     """`text` is the value; `is_counted`: the line says where the training stands, and any fraction in it is a metric."""
     words = words_of(name)
-    if is_sure(name):
+    if is_sure(name) or is_loss(name):
         return True
     if not words or words & NO_METRICS:
         return False

@@ -313,9 +313,10 @@ class ProgramMetrics:
         self._notify(Sample(name, sample.value, step, at))
 
     def _keeps_printed(self, name: str, rank: int) -> bool:
-        """Whether a printed metric is kept; what is not is still looked at for its health."""
+        """Whether a printed metric is kept, and not only looked at for its health. A curve that has begun goes on."""
         is_asked = self._settings.reads_output
-        return is_asked is True or (is_asked is None and not self._names.has_kind(name, rank - 1))
+        is_other = self._names.has_kind(name, rank - 1) and not self._names.has(name, rank)
+        return is_asked is True or (is_asked is None and not is_other)
 
     def _notify(self, sample: Sample) -> None:
         for listener in self.on_sample:

@@ -71,7 +71,7 @@ function rootOfHealth({ health }: JobFacts): Root | undefined {
 function conclude(root: Root, { reason, evidence, message }: ExitFacts, facts: JobFacts): Conclusion {
   const { rule, line, groups } = root;
   // A build without GPU support is no fault where there is no GPU.
-  const isWithoutGpu = facts.machine?.accelerator === null && /\bCUDA\b/.test(line);
+  const isWithoutGpu = facts.machine?.accelerator === null && /cuda/i.test(line);
   const label = root.label === 'wrong_arch_package' && isWithoutGpu ? 'no_gpu_visible' : root.label;
   // The agent's message names the limit that it measured, and how to raise it.
   const known = reason === 'DISK_FULL' ? { ...facts, bootDiskGib: null, usage: null } : facts;

@@ -97,7 +97,6 @@ export const MISSING_DATA_RULES: readonly Rule[] = [
       /gs:\/\/\S+ (?:not found|does not exist)/,
       /NotFoundError/,
       /\[Errno 20\]/,
-      /cannot find the (?:file|path)/,
       /Could not find (?:\w+ ){0,2}(?:file|directory|path|dataset|data|image)\b/,
       /Not found: (?:Dataset|Table|Project)/,
       /can't open\/read file/,
@@ -118,7 +117,6 @@ export const NAN_RULES: readonly Rule[] = [
     patterns: [
       /NaN loss during training/i,
       /found invalid values:.{0,60}nan/i,
-      /-nan, .{0,30}-nan/i,
       /loss is (?:probably )?exploding/i,
       /(?:\bnan\b[^a-z]{0,40}(?:[a-z_ ]{0,30})[^a-z]{0,10}){4}/i,
       /diverged with loss/i,
@@ -129,7 +127,6 @@ export const NAN_RULES: readonly Rule[] = [
       /(?:NaN|Inf|infinity)\b.{0,40}(?:stop(?:ping)? training|terminat|abort)/i,
       /(?:contains?|Input X? ?contains) (?:NaN|infinity)/i,
       /Nan (?:is|in) /i,
-      /Found (?:nan|inf)\b/i,
       /minimum loss scale reached|loss scale to: 0\.000\d{1,20} Traceback/i,
       /loss scale .{0,60}(?:too small|underflow|cannot decrease)/i,
       /FloatingPointError/i,

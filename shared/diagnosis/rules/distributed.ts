@@ -65,7 +65,6 @@ export const NCCL_RULES: readonly Rule[] = [
       /\bncclComm\w*/,
       /[Cc]ollective .{0,60}(?:failed|mismatch|timed out|timeout)/,
       /Timeout at NCCL/,
-      /nccl.{0,40}(?:error|failed)/,
       /watchdog (?:thread )?got stuck/,
       /ProcessGroupNCCL.{0,200}(?:timed out|terminat|exception|abort|failed|error|entire process down)/,
       /NCCL.{0,80}(?:timeout|timed out|aborted|failed)/,

@@ -54,6 +54,7 @@ export const GPU_SOFTWARE_RULES: readonly Rule[] = [
       /no kernel image is available/i,
       /is not compatible with the current PyTorch installation/i,
       /CUDA_ERROR_INVALID_PTX/i,
+      /module 'torch\._C' has no attribute '_cuda_/,
       /device kernel image is invalid/i,
       /(?:PyTorch|torch).{0,60}no longer supports this GPU/i,
       /is not (?:a )?supported (?:wheel )?on this platform/i,

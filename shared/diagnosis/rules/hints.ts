@@ -62,10 +62,10 @@ export const HINT_RULES: readonly Rule[] = [
     patterns: [
       // TensorFlow reports an exception of a Python function that it calls in the same way.
       /^(?:[\w.]{1,120}\.)?InvalidArgumentError\b(?!: (?:\S{1,40} )?(?:Type|Key|Attribute|Name|ZeroDivision)Error:)/,
-      /^(?:[\w.]{1,120}\.)?(?:RuntimeError|ValueError|TypeError|IndexError|AssertionError|InvalidParameterError): .{0,300}\b(?:[Ss]hapes?|dims?|[Dd]imensions?|ndim|Size\(\[|channels?|d-?types?|scalar type|Tensor|(?:float|int|uint|bfloat)(?:8|16|32|64)|axis|axes|[Bb]roadcast\w*|scalars?|reshape|sizes?|ranks?|matri(?:x|ces)|[123]-?[dD]|same length)\b/,
+      /^(?:[\w.]{1,120}\.)?(?:RuntimeError|ValueError|TypeError|IndexError|AssertionError|InvalidParameterError): .{0,300}\b(?:[Ss]hapes?|dims?|[Dd]imensions?|ndim|Size\(\[|channels?|d-?types?|scalar type|Tensor|(?<!\bnp\.)(?:float|int|uint|bfloat)(?:8|16|32|64)|axis|axes|[Bb]roadcast\w*|scalars?|reshape|sizes?|ranks?|matri(?:x|ces)|[123]-?[dD]|same length)\b/,
     ],
     scope: 'exception',
-    unless: /within the support|satisfy the constraint/,
+    unless: /within the support|satisfy the constraint|requires grad/,
     example: 'RuntimeError: the derivative is not defined for a tensor with this dtype',
   },
   {

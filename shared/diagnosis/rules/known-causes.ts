@@ -220,6 +220,15 @@ const KNOWN_CAUSES: readonly Row[] = [
     example: 'ValueError: No valid checkpoint found in output directory (out)',
   },
   {
+    label: 'import_error',
+    pattern: /attempted relative import with no known parent package/,
+    explain: () => 'A file of a package was started as a script.',
+    remedy:
+      'Name it as a module of its package (module: PACKAGE.FILE), or write the name of the package in its imports.',
+    code: 'PROGRAM_FAILED',
+    example: 'ImportError: attempted relative import with no known parent package',
+  },
+  {
     label: 'checkpoint_corrupt',
     pattern: /(?:Missing|Unexpected) key\(s\) in state_dict|size mismatch for \S+ copying a param/,
     explain: () => 'The checkpoint is of another model than the one that the program builds.',

@@ -160,9 +160,9 @@ export const LABELS = {
   },
   not_found_data: {
     title: 'Data not found',
-    explanation: 'A file, an object, a bucket or a model that the program reads does not exist where it looked.',
+    explanation: 'A file, an object, a bucket or a model that the program uses does not exist where it looked.',
     remedy:
-      'Correct the path. The VM has only what the package contains and what the program downloads: read data from gs:// or /gcs/, not from paths of your own machine.',
+      'Correct the path. The VM has only what the package contains and what the program downloads: read data from gs:// or /gcs/, not from paths of your own machine. A folder to write to has to be created first (os.makedirs).',
     canRetryHelp: false,
     code: 'PROGRAM_FAILED',
   },

@@ -26,7 +26,7 @@ const MIGRATIONS: readonly Row[] = [
     example: "ValueError: Argument(s) not recognized: {'lr': 0.1}",
   },
   {
-    pattern: /^\w+: .{0,40}\bis not supported in Keras 3/,
+    pattern: /^\w+: .{0,80}\b(?:is not supported in Keras 3|Keras 3 only supports)/,
     remedy:
       'The program was written for Keras 2: require tf_keras and set TF_USE_LEGACY_KERAS=1 under env of the job file, or change what the message names.',
     example: 'ImportError: `keras.optimizers.legacy` is not supported in Keras 3. When using `tf.keras`, to continue',

@@ -89,7 +89,6 @@ export const CRASH_RULES: readonly Rule[] = [
     patterns: [
       /[Ss]egmentation (?:fault|violation)/i,
       /\bSIGSEGV\b/i,
-      /Signal 11\b/,
       /died with <Signals\.SIGBUS|killed by signal: Aborted/,
       /Segfault encountered/,
       /return code ?= ?-(?:11|6|7|8)\b/,

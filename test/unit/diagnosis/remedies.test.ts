@@ -80,6 +80,7 @@ describe('a remedy', () => {
       'HF_TOKEN',
     ],
     ['ValueError: No valid checkpoint found in output directory (out)', 'get_last_checkpoint'],
+    ['ImportError: attempted relative import with no known parent package', 'as a module of its package'],
     ["AttributeError: module 'xgboost.compat' has no attribute 'XGBoostLabelEncoder'", 'require the version'],
     [
       "ImportError: Cannot load backend 'TkAgg' which requires the 'tk' interactive framework, as 'headless' is currently running",
@@ -107,6 +108,10 @@ describe('a remedy', () => {
     ["InvalidParameterError: The 'strategy' parameter must be a str among {'mean', 'median'}.", 'user_exception'],
     ['ValueError: the support of the distribution Categorical(logits)', 'user_exception'],
     ["KeyError: 'RANK'", 'distributed_strategy_misuse'],
+    // NumPy prints its type with a number, and PyTorch says what a tensor is for.
+    ['ValueError: the data contains only one class: np.int64(1)', 'user_exception'],
+    ["RuntimeError: Can't call numpy() on Tensor that requires grad.", 'user_exception'],
+    ["AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'", 'wrong_arch_package'],
   ])('does not mislead about %s', (text, label) => {
     expect(causeOf(text.split('\n')).diagnosis?.label).toBe(label);
   });

@@ -33,7 +33,6 @@ export const DISTRIBUTED_RULES: readonly Rule[] = [
     patterns: [
       /colocate_vars_with/,
       /DistributedValues/,
-      /merge_call/,
       /strategy\.(?:run|scope|reduce|experimental_run)/,
       /tf\.distribute\.Strategy\.?(?:scope|update)?.{0,160}(?:scope|different|created|within)/,
       /outside (?:of )?the replica context/,

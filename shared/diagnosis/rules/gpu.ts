@@ -25,7 +25,6 @@ export const GPU_SOFTWARE_RULES: readonly Rule[] = [
     label: 'cuda_driver_mismatch',
     patterns: [
       /driver version is insufficient for CUDA runtime/i,
-      /cudaErrorInsufficientDriver/i,
       /CUDA_ERROR_(?:SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED|UNSUPPORTED_PTX)/i,
       /NVIDIA driver on your system is too old/i,
       /unsupported (?:display driver \/ cuda driver|toolchain|PTX version)/i,
@@ -48,7 +47,6 @@ export const GPU_SOFTWARE_RULES: readonly Rule[] = [
       /doesn't support bf16/i,
       /compiled without (?:GPU|CUDA)/i,
       /not buil[dt] with (?:CUDA|GPU)/i,
-      /(?:GPU|CUDA) Tree Learner was not enabled/i,
       /recompile with CMake option|\bcompile with USE_CUDA/i,
       /nvrtc: error: invalid value for --gpu-architecture/,
       /no kernel image is available/i,

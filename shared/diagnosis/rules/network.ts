@@ -42,7 +42,6 @@ export const NETWORK_RULES: readonly Rule[] = [
       /No route to host/i,
       /\[Errno (?:101|104|110|111|112|113|32|-2|-3|-5)\]/i,
       /SSL: [A-Z_]+/i,
-      /certificate[ _]verify[ _]failed/i,
       /IncompleteRead/i,
       /urlopen error/i,
       /socket\.timeout/i,

@@ -29,6 +29,14 @@ const KNOWN_CAUSES: readonly Row[] = [
   },
   {
     label: 'permission_denied',
+    pattern: /urllib\.error\.HTTPError: HTTP Error (?<code>40[13])/,
+    explain: ({ code }) => `A server answered a download with ${code}.`,
+    remedy:
+      'Open the address in a browser: data that has moved or is no longer public comes from a mirror, or from a bucket that you copy it to.',
+    example: 'urllib.error.HTTPError: HTTP Error 403: Forbidden',
+  },
+  {
+    label: 'permission_denied',
     pattern: /api_key not configured|wandb: ERROR .{0,40}(?:API key|api_key)/,
     remedy:
       'Store the key of Weights & Biases as a secret, and name it in the job file: secrets: { WANDB_API_KEY: NAME }; or set WANDB_MODE=offline under env.',
@@ -238,7 +246,7 @@ const KNOWN_CAUSES: readonly Row[] = [
   },
   {
     label: 'pip_install_failure',
-    pattern: /satisfies the requirement (?<name>[\w.-]{1,100})[^(]{0,100}\(from versions: none\)/,
+    pattern: /satisfies the requirement (?<name>[\w.-]{1,100})[^\n]{0,200}\(from versions: none\)/,
     explain: ({ name = '' }) => `The package index has no package ${name}.${describeNearest(name)}`,
     remedy: 'Correct its name in requirements.txt, pyproject.toml or setup.py, or add the index that has it.',
     example: 'ERROR: Could not find a version that satisfies the requirement scikit-lern (from versions: none)',

@@ -160,7 +160,8 @@ export const OTHER_MEMORY_RULES: readonly Rule[] = [
     // Follows from whatever ended the worker, if that is printed.
     label: 'host_oom',
     patterns: [/DataLoader worker \(pid\(s\) [\d, ]+\) exited unexpectedly/i],
-    explain: () => 'A loader worker ended. If nothing above says why, the kernel killed it because memory was short.',
+    explain: () =>
+      'A worker of the data loader ended. If nothing above says why, memory was short, or it crashed: num_workers=0 shows which.',
     example: 'DataLoader worker (pid(s) 4711) exited unexpectedly',
   },
 ];

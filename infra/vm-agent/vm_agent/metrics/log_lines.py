@@ -3,6 +3,7 @@
 import math
 import re
 import threading
+import time
 from collections import Counter, deque
 from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -24,6 +25,7 @@ BLOCK_BYTES_MAX = 65_536
 # Between two reads, some seconds apart; older output is dropped.
 WAITING_BYTES_MAX = 2_097_152
 LINE_CHARS_MAX = 2_000
+READ_SECONDS_MAX = 2.0
 # Of one line.
 PAIR_COUNT_MAX = 64
 
@@ -124,13 +126,19 @@ class LogLines:
                 self._waiting_bytes -= len(self._blocks.popleft()[0])
 
     def read(self, is_last: bool) -> List[Sample]:
-        with self._lock:
-            blocks, self._blocks, self._waiting_bytes = list(self._blocks), deque(), 0
-        return [
-            sample._replace(wall_time=wall_time)
-            for block, wall_time in blocks
-            for sample in self._read_block(block.decode('utf-8', 'replace'))
-        ]
+        """What is not read within READ_SECONDS_MAX waits: a line may be one for which the patterns need long."""
+        samples: List[Sample] = []
+        give_up_at = time.monotonic() + READ_SECONDS_MAX
+        while time.monotonic() < give_up_at:
+            with self._lock:
+                if not self._blocks:
+                    break
+                block, wall_time = self._blocks.popleft()
+                self._waiting_bytes -= len(block)
+            found = self._read_block(block.decode('utf-8', 'replace'))
+            samples += [sample._replace(wall_time=wall_time) for sample in found]
+        self.is_behind = bool(self._blocks)
+        return samples
 
     def _read_block(self, text: str) -> List[Sample]:
         samples: List[Sample] = []

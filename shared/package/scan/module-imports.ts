@@ -10,9 +10,13 @@ export type ModuleImport = {
   readonly line: number;
 };
 
+/** With single spaces: two runs of spaces beside each other would take the square of the time. */
 const STATEMENT =
-  /^(?:import[ \t]+(?<modules>[\w., \t]+)|from[ \t]*(?<dots>\.*)[ \t]*(?<from>[\w.]*)[ \t]+import\b(?<names>.*))/;
+  /^(?:import (?<modules>[\w., ]+)|from ?(?<dots>\.*) ?(?<from>\w[\w.]*)?(?:(?<=\.) ?| )import\b(?<names>.*))/;
 const LINES_PER_STATEMENT_MAX = 100;
+/** Longer names, and further ones of a statement, are ignored: each part of a name is looked up. */
+const NAME_CHARACTERS_MAX = 256;
+const NAMES_MAX = 200;
 
 /** Finds the imports at the top level of a source without strings and comments. Imports in blocks may never happen. */
 export function findModuleImports(code: string): ModuleImport[] {
@@ -42,14 +46,16 @@ function joinContinued(lines: readonly string[], start: number): string {
 }
 
 function readStatement(statement: string, line: number): ModuleImport[] {
-  const { modules, dots = '', from = '', names = '' } = STATEMENT.exec(statement)?.groups ?? {};
+  const { modules, dots = '', from = '', names = '' } = STATEMENT.exec(statement.replace(/[ \t]+/g, ' '))?.groups ?? {};
   if (modules !== undefined) {
-    return modules.split(',').flatMap((part) => {
-      const [module = ''] = part.trim().split(/[ \t]/);
-      return module === '' ? [] : [{ module, level: 0, names: [], line }];
-    });
+    const listed = modules.split(',', NAMES_MAX).map((part) => part.trim().split(' ')[0] ?? '');
+    return listed.filter(isRead).map((module) => ({ module, level: 0, names: [], line }));
   }
-  const imported = names.replace(/[()]/g, '').split(',');
-  const listed = imported.map((name) => name.trim().split(/[ \t]/)[0] ?? '').filter((name) => /^\w+$/.test(name));
-  return from === '' && dots === '' ? [] : [{ module: from, level: dots.length, names: listed, line }];
+  const imported = names.replace(/[()]/g, '').split(',', NAMES_MAX);
+  const listed = imported.map((name) => name.trim().split(' ')[0] ?? '').filter((name) => /^\w+$/.test(name));
+  return !isRead(`${dots}${from}`) ? [] : [{ module: from, level: dots.length, names: listed, line }];
+}
+
+function isRead(name: string): boolean {
+  return name !== '' && name.length <= NAME_CHARACTERS_MAX;
 }

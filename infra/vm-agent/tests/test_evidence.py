@@ -1,3 +1,4 @@
+import time
 import unittest
 
 from vm_agent.program.evidence import clean_evidence
@@ -56,6 +57,12 @@ class SavedUrisTest(unittest.TestCase):
         ):
             with self.subTest(args):
                 self.assertEqual(find_output_arguments(args), uris)
+
+    def test_hostile_arguments_and_lines_take_no_time(self) -> None:
+        began_at = time.process_time()
+        find_output_arguments(['--' + 'a_' * 45 + 'x', 'gs://b/x'])
+        find_saved_uris(['copied to ' * 100_000])
+        self.assertLess(time.process_time() - began_at, 1)
 
     def test_knows_what_is_outside_of_the_job_directory(self) -> None:
         for uri, expected in (('gs://jobs/a/model', False), ('gs://jobs/a', False), ('gs://jobs/ab', True)):

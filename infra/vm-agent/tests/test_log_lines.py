@@ -223,6 +223,13 @@ class LogLinesTest(unittest.TestCase):
             with self.subTest(output):
                 self.assertEqual(read(output.encode())[1], points)
 
+    def test_steps_go_on_after_a_reboot(self) -> None:
+        before, _ = read(b'Epoch 0: 100%|#| 100/100 [00:01<00:00, loss=0.5]\nEpoch 1: 100%|#| 100/100 [00:01<00:00, loss=0.4]\n')
+        after = LogLines()
+        after.restore(before.to_json())
+        after.add(b'Epoch 2: 10%|#| 10/100 [00:01<00:00, loss=0.3]\n')
+        self.assertEqual([sample.step for sample in after.read(False)], [210])
+
     def test_tables(self) -> None:
         for table, points in TABLES.items():
             with self.subTest(table):

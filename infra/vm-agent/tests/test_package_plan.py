@@ -54,6 +54,10 @@ class PackagePlanTest(unittest.TestCase):
         self.assertEqual(plan.program.script, 'run/train-all.py')
         self.assertEqual([self.relative(root) for root in plan.import_roots], ['0/common', '1/m'])
 
+    def test_inline_metadata_that_cannot_be_parsed_requires_nothing(self) -> None:
+        deep = '# /// script\n# dependencies = ["numpy"]\n# x = ' + '[' * 5_000 + ']' * 5_000 + '\n# ///\n'
+        self.assertEqual(self.plan('train', {'m/train.py': deep}).requirements, ())
+
     def test_runs_a_single_file(self) -> None:
         (self.folder / 'train.py').write_text('print(1)')
         plan = plan_packages([self.folder / 'train.py'], self.sources, 'train')

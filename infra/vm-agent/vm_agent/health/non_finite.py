@@ -21,7 +21,7 @@ DECISIVE_SLOW_REPORTS_MIN = 3
 DECISIVE_SLOW_SECONDS_MIN = 900.0
 # The finding is over after this many finite reports.
 FINITE_IN_ROW_MIN = 3
-NAMES_MAX = 64
+NAMES_MAX = 128
 FINITE_NAMES_MAX = 1_000
 
 
@@ -34,9 +34,18 @@ class _Row:
         self.count = 0
         self.finite_count = 0
         self.since = self.last_at = at
+        self.lost_count = 0
+        self.lost_since = at
+        """Since the last finite report of any loss."""
         self.evidence: Deque[str] = deque(maxlen=5)
 
-    def add(self, line: str, at: float) -> None:
+    def add(self, line: str, at: float, finite_at: float) -> None:
+        if self.count == 0:
+            self.since = at
+            self.evidence.clear()
+        if self.lost_count == 0 or finite_at >= self.lost_since:
+            self.lost_count, self.lost_since = 0, at
+        self.lost_count += 1
         self.count += 1
         self.finite_count = 0
         self.last_at = at
@@ -62,8 +71,9 @@ class NonFiniteDetector:
 
     @property
     def loss_since(self) -> Optional[float]:
-        """When a loss was not finite for the first time, since it was finite last; None if all are."""
-        return min((row.since for row in self._rows.values() if row.is_loss and row.count), default=None)
+        """When a loss was not finite for the first time since any was; None if all are."""
+        lost = (row for row in self._rows.values() if row.is_loss and row.count and row.lost_since > self._finite_at)
+        return min((row.lost_since for row in lost), default=None)
 
     def add_sample(self, name: str, value: float, step: Optional[float], at: float) -> None:
         if math.isfinite(value):
@@ -76,10 +86,8 @@ class NonFiniteDetector:
             if len(self._rows) >= NAMES_MAX or not (row.is_loss or is_known):
                 return
             self._rows[name] = row
-        if row.count == 0:
-            row.since = at
         text = 'NaN' if math.isnan(value) else 'Infinity' if value > 0 else '-Infinity'
-        row.add(f'{name} = {text}' + ('' if step is None else f' at step {step:g}'), at)
+        row.add(f'{name} = {text}' + ('' if step is None else f' at step {step:g}'), at, self._finite_at)
         count_min = FIRST_REPORTS_MIN if row.is_loss and not self.has_seen_finite else FINDING_REPORTS_MIN
         if row.count >= count_min and (self._shown is None or self._until is not None):
             self._shown, self._until = row, None
@@ -92,8 +100,8 @@ class NonFiniteDetector:
                 self._shown, self._until = last, None
 
     def findings(self) -> List[Finding]:
-        row = self._shown
-        if row is None:
+        row = next((one for one in self._rows.values() if self._is_lost(one)), self._shown)
+        if row is None or not row.evidence:
             return []
         count = f', in {row.count} reports in a row' if row.count > 1 and self._until is None else ''
         return [
@@ -113,13 +121,13 @@ class NonFiniteDetector:
 
     def _is_lost(self, row: _Row) -> bool:
         """Whether neither this loss nor another one was finite for so long that none will be again."""
-        if not row.is_loss or self._finite_at >= row.since:
+        if not row.is_loss or row.count == 0 or self._finite_at >= row.lost_since:
             return False
-        seconds = row.last_at - row.since
-        if row.count >= DECISIVE_SLOW_REPORTS_MIN and seconds >= DECISIVE_SLOW_SECONDS_MIN:
+        seconds = row.last_at - row.lost_since
+        if row.lost_count >= DECISIVE_SLOW_REPORTS_MIN and seconds >= DECISIVE_SLOW_SECONDS_MIN:
             return True
         seconds_min = DECISIVE_SECONDS_MIN if self.has_seen_finite else DECISIVE_FIRST_SECONDS_MIN
-        return row.count >= DECISIVE_REPORTS_MIN and seconds >= seconds_min
+        return row.lost_count >= DECISIVE_REPORTS_MIN and seconds >= seconds_min
 
     def _add_finite(self, name: str, at: float) -> None:
         if len(self._finite) < FINITE_NAMES_MAX:

@@ -3,6 +3,7 @@
 import os
 import time
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -15,6 +16,8 @@ from vm_agent.storage.foreign_files import open_below
 # Every writer has it in the names of its files: events.out.tfevents.<time>.<host>…
 NAME_PART = 'tfevents'
 FILE_COUNT_MAX = 1_000
+# Event files are not among the many files of a data set.
+FOLDER_ENTRY_COUNT_MAX = 10_000
 # Of files and folders in one scan.
 ENTRY_COUNT_MAX = 100_000
 # A scan that takes longer, for the many files of a data set, is repeated only after this many times what it took.
@@ -119,7 +122,7 @@ class EventFolder:
             parent = pending.pop()
             try:
                 with os.scandir(self._folder / parent) as entries:
-                    listed = list(entries)
+                    listed = list(islice(entries, FOLDER_ENTRY_COUNT_MAX))
             except OSError:
                 continue
             for entry in listed:

@@ -108,11 +108,14 @@ class LogPosition:
         self.steps_max = None if epochs is None else epochs * at_max
 
     def to_json(self) -> Dict[str, Any]:
-        return {'step': self.step, 'stepsMax': self.steps_max, 'epoch': [self._epoch, self._epochs_max]}
+        epoch = [self._epoch, self._epochs_max, self._first_epoch, self._bar_max]
+        within = [self._at, self._at_epoch, self._offset]
+        return {'step': self.step, 'stepsMax': self.steps_max, 'epoch': epoch, 'within': within}
 
     def restore(self, body: Dict[str, Any]) -> None:
         self.step, self.steps_max = body['step'], body['stepsMax']
-        self._epoch, self._epochs_max = body['epoch']
+        self._epoch, self._epochs_max, self._first_epoch, self._bar_max = body['epoch']
+        self._at, self._at_epoch, self._offset = body['within']
 
 
 def _find_counters(segment: str) -> Dict[str, Tuple[float, Optional[float]]]:

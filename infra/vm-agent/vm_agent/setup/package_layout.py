@@ -193,7 +193,7 @@ def _files_of(tree: PackageTree, base: str) -> _ProjectFiles:
 def _read_script_dependencies(tree: PackageTree, program: Optional[PackageProgram]) -> Tuple[str, ...]:
     """Returns the dependencies in the inline metadata of the program's file (PEP 723)."""
     block = None if program is None else SCRIPT_BLOCK.search(tree.read_text(program.path) or '')
-    lines = block.group(1).splitlines() if block else []
+    lines = re.split(r'\r?\n', block.group(1)) if block else []
     return _read_dependencies(_parse_toml('\n'.join(re.sub('^# ?', '', line) for line in lines)))
 
 
@@ -209,7 +209,7 @@ def _parse_toml(text: str) -> Mapping[str, Any]:
             return importlib.import_module(name).loads(text)
         except ImportError:
             continue
-        except ValueError:
+        except (ValueError, RecursionError):
             break
     return {}
 

@@ -1,3 +1,4 @@
+import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { Study } from '#shared/domain/study.ts';
 import { transitionTuning } from '#shared/tuning/rules/transition.ts';
 import type { TrialOutcome } from '#shared/tuning/trial.ts';
@@ -85,3 +86,21 @@ function inShort(effect: TuningEffect): string {
       return effect.state;
   }
 }
+
+export function success(objective: number, isStoppedEarly = false): TrialOutcome {
+  const final = { step: 1, elapsedMs: 1, values: { accuracy: objective } };
+  return { kind: 'SUCCEEDED', objective, furtherObjectives: [], final, isStoppedEarly };
+}
+
+export const failed = (code: CauseCode = 'PROGRAM_FAILED'): TrialOutcome => ({
+  kind: 'FAILED',
+  cause: causeOf(code, 'It failed.'),
+});
+
+export const lost = (code: CauseCode = 'STOCKOUT'): TrialOutcome => ({
+  kind: 'LOST',
+  cause: causeOf(code, 'It was lost.'),
+});
+export const missing: TrialOutcome = { kind: 'INFEASIBLE', reason: 'METRIC_MISSING', message: 'It reported "acc".' };
+
+export const start = (facts: Partial<Study> = {}) => new TuningRun(accept(facts)).chosen(1_000);

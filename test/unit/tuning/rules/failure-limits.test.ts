@@ -1,28 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
+import { causeOf } from '#shared/domain/cause.ts';
 import type { Study } from '#shared/domain/study.ts';
 import type { TrialOutcome } from '#shared/tuning/trial.ts';
-import { accept, TuningRun } from '../../../support/domain/tuning-run.ts';
-
-function success(objective: number, isStoppedEarly = false): TrialOutcome {
-  const final = { step: 1, elapsedMs: 1, values: { accuracy: objective } };
-  return { kind: 'SUCCEEDED', objective, furtherObjectives: [], final, isStoppedEarly };
-}
-
-const failed = (code: CauseCode = 'PROGRAM_FAILED'): TrialOutcome => ({
-  kind: 'FAILED',
-  cause: causeOf(code, 'It failed.'),
-});
+import { accept, failed, lost, missing, start, success, TuningRun } from '../../../support/domain/tuning-run.ts';
 
 function failedWith(label: string): TrialOutcome {
   const diagnosis = { label, remedy: 'Correct it.', canRetryHelp: false };
   return { kind: 'FAILED', cause: { ...causeOf('PROGRAM_FAILED', 'It failed.'), diagnosis } };
 }
-
-const lost = (code: CauseCode = 'STOCKOUT'): TrialOutcome => ({ kind: 'LOST', cause: causeOf(code, 'It was lost.') });
-const missing: TrialOutcome = { kind: 'INFEASIBLE', reason: 'METRIC_MISSING', message: 'It reported "acc".' };
-
-const start = (facts: Partial<Study> = {}) => new TuningRun(accept(facts)).chosen(1_000);
 
 /** A tuning of up to 100 trials of which the first have failed, with these outcomes in turn. */
 function failing(count: number, outcomes: readonly TrialOutcome[], facts: Partial<Study>): TuningRun {

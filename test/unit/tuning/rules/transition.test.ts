@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
-import type { StoppingConditions, Study } from '#shared/domain/study.ts';
+import type { CauseCode } from '#shared/domain/cause.ts';
+import type { StoppingConditions } from '#shared/domain/study.ts';
 import { TIMEOUTS, TRIAL_CHECKS_MAX } from '#shared/domain/timeouts.ts';
-import type { TrialOutcome } from '#shared/tuning/trial.ts';
 import { stateOfTuning } from '#shared/tuning/tuning.ts';
 import { valuesOfOrdinal } from '../../../support/domain/tuning-event-arbitrary.ts';
-import { accept, TuningRun } from '../../../support/domain/tuning-run.ts';
+import { accept, failed, lost, missing, start, success, TuningRun } from '../../../support/domain/tuning-run.ts';
 
 const HOUR_MS = 3_600_000;
 const NO_CONDITIONS: StoppingConditions = {
@@ -17,20 +16,6 @@ const NO_CONDITIONS: StoppingConditions = {
   trialsWithoutProgressMax: null,
   withoutProgressMaxMs: null,
 };
-
-function success(objective: number, isStoppedEarly = false): TrialOutcome {
-  const final = { step: 1, elapsedMs: 1, values: { accuracy: objective } };
-  return { kind: 'SUCCEEDED', objective, furtherObjectives: [], final, isStoppedEarly };
-}
-
-const failed = (code: CauseCode = 'PROGRAM_FAILED'): TrialOutcome => ({
-  kind: 'FAILED',
-  cause: causeOf(code, 'It failed.'),
-});
-const lost = (code: CauseCode = 'STOCKOUT'): TrialOutcome => ({ kind: 'LOST', cause: causeOf(code, 'It was lost.') });
-const missing: TrialOutcome = { kind: 'INFEASIBLE', reason: 'METRIC_MISSING', message: 'It reported "acc".' };
-
-const start = (facts: Partial<Study> = {}) => new TuningRun(accept(facts)).chosen(1_000);
 
 describe('a search', () => {
   it('starts the trials whose values were chosen, and asks for one more whenever one ends', () => {

@@ -1,16 +1,14 @@
 """A finding about the program (shared/domain/health.ts, docs/health.md), and conditions that last."""
 
-import re
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Tuple
 
+from vm_agent.program.evidence import CONTROL
 from vm_agent.program.exit_report import truncate
 
 TEXT_CHARS_MAX = 500
 LINE_CHARS_MAX = 300
 EVIDENCE_LINES_MAX = 10
-# Escape sequences of terminals, and control characters but the tab.
-CONTROL = re.compile(r'\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0a-\x1f\x7f-\x9f]')
 
 
 @dataclass(frozen=True)

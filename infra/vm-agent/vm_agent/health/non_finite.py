@@ -62,8 +62,11 @@ class NonFiniteDetector:
         self._finite_at = -math.inf
         self._shown: Optional[_Row] = None
         self._until: Optional[float] = None
-        self.has_seen_finite = False
+
+    @property
+    def has_seen_finite(self) -> bool:
         """Whether a loss was finite before: if not, what the program restored may be at fault already."""
+        return self._finite_at > -math.inf
 
     @property
     def is_decisive(self) -> bool:
@@ -132,13 +135,11 @@ class NonFiniteDetector:
     def _add_finite(self, name: str, at: float) -> None:
         if len(self._finite) < FINITE_NAMES_MAX:
             self._finite.add(name)
+        if is_loss(name):
+            self._finite_at = at
         row = self._rows.get(name)
         if row is None:
-            if is_loss(name):
-                self._finite_at, self.has_seen_finite = at, True
             return
-        if row.is_loss:
-            self._finite_at, self.has_seen_finite = at, True
         row.count = 0
         row.finite_count += 1
         if row.finite_count >= FINITE_IN_ROW_MIN:

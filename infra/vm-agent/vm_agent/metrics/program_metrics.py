@@ -135,7 +135,7 @@ class ProgramMetrics:
         """
 
     def read_below(self, folder: Path) -> None:
-        """Reads event files in the working directory of the program, too, but for those that are there already."""
+        """Reads event files in the working directory, too, except those that it has now. Called before the program starts."""
         with self._reading:
             self._work_events.open(folder)
 
@@ -166,7 +166,6 @@ class ProgramMetrics:
             self._started_at = self._times.started_at = started_at
             if not (is_continued and self._restore()):
                 self._events.skip_existing()
-                self._work_events.skip_existing()
                 self._mlflow.start()
                 self._recover_history(None)
         if self._bucket_events is not None:

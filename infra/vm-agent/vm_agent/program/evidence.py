@@ -3,11 +3,11 @@
 import re
 from typing import Iterable, List
 
-# The escape sequences of ECMA-48 and xterm, and what else has no place in a line; tabs stay.
+# The escape sequences of ECMA-48 and xterm, and control characters except the tab.
 CONTROL = re.compile(
-    '\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])|[\x00-\x08\x0a-\x1f\x7f]'
+    '\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])|[\x00-\x08\x0a-\x1f\x7f-\x9f]'
 )
-# What pip says of its configuration and of what it did; none of it is why an installation fails.
+# Notices of pip on its configuration and progress, which are never the reason why an installation fails.
 PIP_NOTICE = re.compile(
     r'\s*(?:WARNING: (?:Location .{0,2000} is ignored|Running pip as|The directory .{0,2000} is not owned)'
     r'|Looking in (?:indexes|links): |Requirement already satisfied: |\[notice\] |DEPRECATION: )'

@@ -25,7 +25,7 @@ type Findings = {
   readonly hints?: readonly Problem[];
 };
 
-/** What a machine image has, as far as it is known. */
+/** The Python version of a machine image, and the packages that it has. */
 export type ImageFacts = { readonly pythonVersion: string; readonly packages: readonly string[] };
 
 /** Inspects an archive, or the archive built from a folder, with intake's checks. Throws Failure if unreadable. */

@@ -17,7 +17,7 @@ export type JobFacts = {
   /** The last measurements before the exit. */
   readonly usage: ReplicaUsage | null;
   readonly health: readonly HealthFinding[];
-  /** What was found in the package when the job was submitted. */
+  /** Findings of the package checks when the job was submitted. */
   readonly warnings: readonly Warning[];
   /** Machines with more memory for GPU or host, as a user writes them: `2 x nvidia-tesla-t4 on n1-standard-16`. */
   readonly moreGpuMemory: readonly string[];

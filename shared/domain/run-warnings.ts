@@ -2,7 +2,7 @@ import { HEALTH_ENDS } from '#shared/domain/health-cause.ts';
 import { MASTER, type Warning } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 
-/** Of all replicas together; the workers of a cluster often report the same. */
+/** The limit applies to all replicas together, because the workers of a cluster often report the same. */
 const HEALTH_WARNINGS_MAX = 10;
 
 /** Returns what the replicas of a job reported that its end alone does not show. */
@@ -31,7 +31,7 @@ function warnOfOutputs({ replica, health }: Replica): readonly Warning[] {
   return replica === MASTER ? found.map(({ code, message, remedy }) => ({ code, message, remedy })) : [];
 }
 
-/** What says that the result of a training may be unusable: a metric that is not finite at the end, and a loss that has diverged. */
+/** Warns that the result may be unusable: a metric is not finite at the end, or a loss has diverged. */
 function warnOfHealth({ replica, health, exit }: Replica): readonly Warning[] {
   const isCause = exit?.outcome === 'FAILED' && HEALTH_ENDS.includes(exit.cause.code);
   return health.flatMap(({ code, message, remedy, until }) => {

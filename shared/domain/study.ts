@@ -88,7 +88,7 @@ export type Parameter = {
   readonly id: string;
   readonly space: ParameterSpace;
   readonly scale: ParameterScale;
-  /** What the program uses without the flag: the value of trials of a resumed study that did not have the parameter. */
+  /** The program's value without the flag. Trials of a resumed study that did not have the parameter count with it. */
   readonly default?: string | number | undefined;
   /** Parameters that exist only for certain values of this one. */
   readonly children: readonly ConditionalParameter[];

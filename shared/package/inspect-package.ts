@@ -76,7 +76,7 @@ const MODULE_COUNT_MAX = 200;
 
 type PackageDetails = Omit<PackageReport, 'format' | 'problems' | 'warnings' | 'entryCount' | 'uncompressedBytes'>;
 
-/** Of a package that could not be read, or was not. */
+/** The details of a package that was not read. */
 export const NO_DETAILS: PackageDetails = {
   name: null,
   version: null,

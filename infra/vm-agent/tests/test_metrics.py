@@ -299,7 +299,7 @@ class SourcesTest(MetricsTest):
 
 
 class PrintedTest(MetricsTest):
-    """Metrics in what the program prints, and in event files that it writes wherever it likes."""
+    """Metrics that the program prints, and event files that it writes to any folder of its working directory."""
 
     def start_with(self, reads_output: Optional[bool], metric_ids: Optional[List[str]] = None) -> ProgramMetrics:
         metrics = ProgramMetrics(self.paths, None, MetricSettings(metric_ids=metric_ids, reads_output=reads_output))

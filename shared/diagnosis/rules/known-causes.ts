@@ -2,7 +2,7 @@ import { describeNearest } from '#shared/diagnosis/rules/module-names.ts';
 import { type Row, toRule } from '#shared/diagnosis/rules/row.ts';
 import type { Rule } from '#shared/diagnosis/rules/rule.ts';
 
-/** What the machine or the job lacks, where the message alone does not say what to do. */
+/** Causes whose message alone does not say what to do: something that the machine or the job lacks. */
 const KNOWN_CAUSES: readonly Row[] = [
   {
     pattern:

@@ -5,7 +5,7 @@ const SOME_GOOGLE_CLIENT = 'google-cloud-storage (or the client of another servi
 
 const normalized = (module: string) => module.toLowerCase().replaceAll('_', '-');
 
-/** What is missing, and what to require for it if that is known. Python names a module of a package that it has found. */
+/** Says which module is missing, and which package to require for it, if known. Python also names modules of packages it has found. */
 export function describeMissing(module: string): string {
   const [top = '', ...rest] = module.split('.');
   if (rest.length > 0 && top !== 'google') {

@@ -21,7 +21,7 @@ export type ImportedSources = {
 /**
  * The modules outside of the package that starting its program certainly imports: by statements at the top level of the
  * program's file and of the package's files that those import. Names that any file or folder of the package has are
- * left out, wherever it is: programs change `sys.path`. None if the package does not contain the program.
+ * left out, because programs change `sys.path`. Returns an empty list if the package does not contain the program.
  */
 export function findOutsideImports(module: string, { tree, imports, ...project }: ImportedSources): OutsideImport[] {
   const { program, importRoots, root } = decideLayout(tree, module);
@@ -58,7 +58,7 @@ export function findOutsideImports(module: string, { tree, imports, ...project }
   return [...found.values()];
 }
 
-/** What a statement may import: `from a import b` the module `a.b`, if there is one. */
+/** Lists the modules that a statement may import: `from a import b` imports `a.b` if that is a module. */
 function targetsOf({ module, names }: ModuleImport): string[] {
   return names.length === 0 ? [module] : names.map((name) => (module === '' ? name : `${module}.${name}`));
 }

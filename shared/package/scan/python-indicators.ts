@@ -29,7 +29,7 @@ export function findImports(code: string): string[] {
   ];
 }
 
-/** What a source says of its program. Of a trait that suppresses a finding, any mention counts, also in a comment. */
+/** Traits of a program, by patterns of its sources. For a trait that suppresses a finding, a mention in a comment counts, too. */
 const TRAITS = {
   /** Mentions a GPU, or how XGBoost, LightGBM and CatBoost are configured to use one. */
   GPU_MENTION: /gpu|cuda|\bdevice|\btree_method\b|\btask_type\b/i,

@@ -8,7 +8,7 @@ const ROUNDS_MAX = 3;
 /** Compared with the median size of all residuals: a first fit takes outliers for noise, and follows none closely. */
 const RESIDUAL_RATIO_MIN = 3;
 const RESIDUAL_MIN = 0.3;
-/** What an outlier is unlikely by: it is one report in eight, and anywhere in the worse half. */
+/** The unlikelihood of an outlier, which is one report in eight, and anywhere in the worse half. */
 const OUTLIER_UNLIKELIHOOD = 3;
 /** The constant of a normal distribution, which the unlikelihood of a fit leaves out. */
 const OBSERVATION_UNLIKELIHOOD = Math.log(2 * Math.PI) / 2;

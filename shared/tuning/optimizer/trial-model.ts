@@ -16,8 +16,8 @@ const ROUGH_NOISE_VARIANCE_MAX = 1e-3;
 export type Fit = { readonly fitted: Hyperparameters; readonly data: TrialData };
 
 /**
- * What looks like noise is often something else: a few trials that did not converge, whatever their values, or a rough
- * function, as the equal reports of a repetition prove.
+ * Fits the model. Apparent noise often has another reason: a few trials that did not converge, whatever their values,
+ * or a rough function, as the equal reports of a repetition prove.
  */
 export function fitModel(data: TrialData, space: SearchSpace): Fit {
   const observations = observationsOf(selectTrials(data, FIT_TRIALS_MAX), space);

@@ -83,7 +83,7 @@ class ProgramOptions:
     nice: int
     """Added to the agent's niceness for the program, 0 to 19."""
     reads_output: Optional[bool]
-    """Whether all that may be a metric in the lines that the program prints is one, or nothing; None for what surely is."""
+    """Which printed values are metrics: all that may be one, or none; None for losses and scores."""
     workdir: str
     """A folder of the package, or an absolute path of the image; empty for the default."""
     workdir_outputs: bool

@@ -21,7 +21,7 @@ BEST_FACTOR = 4.0
 NOISE_FACTOR = 10.0
 NOISE_WEIGHT = 0.05
 NOISE_CHANGE_MAX = 4.0
-# What falls from where it has risen to comes back.
+# A loss that falls again below this part of its recent level recovers.
 FALLING_FACTOR = 0.65
 # Far above, fewer suffice.
 FAR_FACTOR = 30.0

@@ -9,15 +9,7 @@ from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.metrics.log_position import LogPosition, Place
 from vm_agent.metrics.log_tables import LogTables
-from vm_agent.metrics.metric_names import (
-    EVALUATIONS,
-    LOG_PREFIX,
-    is_loss,
-    is_metric,
-    is_score,
-    is_sure,
-    words_of,
-)
+from vm_agent.metrics.metric_names import EVALUATIONS, LOG_PREFIX, is_loss, is_metric, is_score, is_sure, words_of
 from vm_agent.metrics.records import Sample
 
 # Of one block of output: its end is looked at, its start is not.
@@ -42,7 +34,7 @@ PAIR = re.compile(
 WORDS = re.compile(rf'(?<![\w./:=-])(?P<name>[A-Za-z][\w/@-]{{0,40}})\s{{1,3}}(?P<value>{NUMBER})%?(?![\w.:/=%-])', re.IGNORECASE)
 # After one that is not finite: `loss nan filter` is prose.
 AFTER_WORDS = re.compile(r'\s*(?:$|[(,;|]|[A-Za-z][\w@]{0,40} [-+\d])')
-# What a name is of: `Train Loss: 0.5 | Val. Loss: 0.6`, LightGBM's `valid_1's auc: 0.9`; `best loss` is an earlier value.
+# The word before a name says what it measures: `Train Loss: 0.5 | Val. Loss: 0.6`, LightGBM's `valid_1's auc: 0.9`; `best loss` is an earlier value.
 QUALIFIER = re.compile(
     r"""(?:(?<![\w./-])(?P<best>best)\s)?(?<![\w./-])(?P<of>best|lowest|min|previous|packet|profit|(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|dev)(?:_\d{1,3})?|[\w-]{1,30}(?='s\s))"""
     r"""(?:'s|\.)?\s{1,2}$""",
@@ -50,20 +42,20 @@ QUALIFIER = re.compile(
 )
 QUALIFIER_CHARS_MAX = 40
 NO_QUALIFIERS = ('best', 'lowest', 'min', 'previous', 'packet', 'profit')
-# What a part of a line is of: `Test set: Average loss: 0.5`, `[valid] loss=0.5`, `Train | loss 0.5 | Val | loss 0.6`.
+# A word before several names says what they measure: `Test set: Average loss: 0.5`, `[valid] loss=0.5`, `Train | loss 0.5 | Val | loss 0.6`.
 PART_OF = re.compile(
     r'(?<![\w./-])(?P<of>train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)(?:\s(?:set|results?|epoch|error|metrics?|phase|net output #\d{1,2})){0,2}'
     r'(?:\s{0,2}[:|\]>-]|\s{1,2}(?=[A-Za-z][\w.]{0,30}\s?[:=]))',
     re.IGNORECASE,
 )
-# A line that says what the next one is of.
+# A heading says what the next line measures.
 HEADING = re.compile(r'^\W{0,8}(?P<of>val(?:id(?:ation)?)?|test|eval(?:uation)?|dev)(?:\s(?:set|results?|error|metrics?))?\s?:?\s{0,8}$', re.IGNORECASE)
 # PyTorch's ImageNet example prints ` *   Acc@1 76.1` after an evaluation.
 IMAGENET_RESULT = re.compile(r'^\s{0,8}\*\s{1,8}Acc@')
 LAST_WORD = re.compile(r'(?<![\w./-])([A-Za-z]\w{0,20})\s$')
 # `Accuracy: 9833/10000 (98%)`.
 FRACTION = re.compile(r'(?<![\w./-])(?P<name>acc(?:uracy)?)\s?[:=]\s?(?P<value>\d{1,12})/(?P<of>\d{1,12})\b', re.IGNORECASE)
-# Values of earlier: of a checkpoint that is loaded, or the best until now.
+# Such a line repeats earlier values: those of a checkpoint that is loaded, or the best until now.
 EARLIER = re.compile(r'\b(?:load(?:ed|ing)|restor(?:ed|ing)|resum(?:ed|ing))\b|^\W{0,8}best\b', re.IGNORECASE)
 SETTINGS = frozenset(
     'seed hidden layers dropout batch epochs workers warmup decay optimizer device dim target max min weights weight size '
@@ -89,6 +81,8 @@ HANDLED = re.compile(r'\b(?:skip|ignor|discard)(?!\w*(?:\s\w+)?\s*[:=])', re.IGN
 HINTS = ('nan', 'inf', 'invalid loss')
 DIGIT = re.compile(r'\d')
 NOT_FINITE = re.compile(r'(?<![a-z])(?:nan|inf)', re.IGNORECASE)
+
+
 class LogLines:
     """A source of metrics; see vm_agent/metrics/source.py. `add` may be called by another thread."""
 
@@ -103,7 +97,7 @@ class LogLines:
         self._lock = threading.Lock()
         self._position = LogPosition()
         self._last: Dict[str, Tuple[Optional[float], float]] = {}
-        # A line such as `Test Error:`, which says what the next one is of.
+        # The heading in the previous line, such as `Test Error:`.
         self._heading = ''
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
@@ -220,6 +214,7 @@ class LogLines:
         is_name = is_sure(match['name']) or is_loss(match['name'])
         return has_begun and is_name and (is_finite or bool(AFTER_WORDS.match(segment, match.end())))
 
+
 def _plain(line: str) -> str:
     """Returns the line as a terminal without colors shows it, without its start if it is very long."""
     return ESCAPES.sub('', line[-8 * LINE_CHARS_MAX :])
@@ -228,7 +223,7 @@ def _plain(line: str) -> str:
 def _name_pairs(
     segment: str, matches: Sequence['re.Match[str]'], heading: str, value: Optional[str] = None
 ) -> Dict[str, str]:
-    """Returns the values by the names of the metrics with what they are of."""
+    """Returns the values by the names of the metrics, with what they measure."""
     parts = [(found.end(), found['of'].lower()) for found in PART_OF.finditer(segment)]
     parts = [(0, heading), *([(0, 'val')] if IMAGENET_RESULT.match(segment) else []), *parts]
     counts = Counter(match['name'].lower() for match in matches)
@@ -244,8 +239,8 @@ def _qualified(
     segment: str, match: 're.Match[str]', parts: List[Tuple[int, str]], is_repeated: bool
 ) -> Optional[str]:
     """
-    Returns the name of a metric with what it is of, `val/Loss`; None for the best of earlier values. `parts` are the ends
-    of words that say what follows them is of. `is_repeated`: the line has the name twice, and a word tells them apart.
+    Returns the name of a metric with what it measures, `val/Loss`; None for the best of earlier values. `parts` are such
+    words and where they end. `is_repeated`: the line has the name twice, and a word tells them apart.
     """
     name = match['name']
     before = segment[max(0, match.start() - QUALIFIER_CHARS_MAX) : match.start()]

@@ -73,7 +73,7 @@ class LogPosition:
             self.step, self.steps_max = self._epoch, self._epochs_max
         elif quoted and self._bar_max is None:
             self.step = quoted.get('step', quoted.get('global_step', quoted.get('epoch')))
-        # Of a line that says it itself: the bar of another stream is late.
+        # The line's own step counts, because the bar of another stream is late.
         step_of_line = quoted.get('step', quoted.get('global_step', quoted.get('epoch', self.step)))
         return Place(step_of_line, bool(counters or quoted) or bar is not None, bar is not None)
 

@@ -167,7 +167,7 @@ class Installer:
                 indexes = indexes or probe_indexes(self.paths.python, self.paths.environment)
             if missing is None or indexes is None or not indexes.reachable:
                 return self._end_offline(offline, missing, indexes)
-            # What pip prints of it would be errors, which are none if the index has what is missing.
+            # pip's errors are not shown, because the index may have what is missing.
             self.log(f'The machine image lacks {missing}, so a package index is used.', 'INFO')
         if self._install_with_uv(targets, indexes):
             return 'uv'

@@ -56,7 +56,8 @@ class _Curve:
         self.recent: Deque[float] = deque(maxlen=WINDOW)
         self.levels: Deque[float] = deque(maxlen=DIVERGING_REPORTS_MIN)
         self.count = 0
-        self.starts: List[float] = []
+        # The lowest and the highest of the first START_REPORTS.
+        self.start_low, self.start_high = math.inf, -math.inf
         self.first = math.nan
         self.best = math.inf
         self.noise = 0.0
@@ -77,7 +78,7 @@ class _Curve:
         self.recent.append(value)
         self.count += 1
         if self.count <= START_REPORTS:
-            self.starts.append(value)
+            self.start_low, self.start_high = min(self.start_low, value), max(self.start_high, value)
         self.last_at = at
         if len(self.recent) < WINDOW:
             return
@@ -99,14 +100,13 @@ class _Curve:
         drop = max(self.first - self.best, 0.0)
         limit = self.best + max(DROP_FACTOR * drop, BEST_FACTOR * abs(self.best), NOISE_FACTOR * self.noise)
         limit = min(limit, LEVEL_MAX)
-        start = min(self.starts)
-        if self.has_improved or start <= 0:
+        if self.has_improved or self.start_low <= 0:
             return limit
-        return min(limit, max(START_FACTOR * start, start + START_NOISE_FACTOR * self.noise))
+        return min(limit, max(START_FACTOR * self.start_low, self.start_low + START_NOISE_FACTOR * self.noise))
 
     @property
     def has_improved(self) -> bool:
-        return self.best < NEVER_IMPROVED_FACTOR * min(self.starts)
+        return self.best < NEVER_IMPROVED_FACTOR * self.start_low
 
     @property
     def only_rises(self) -> bool:
@@ -119,24 +119,30 @@ class _Curve:
         gain = self.first - self.best
         if len(self.levels) < DIVERGING_REPORTS_MIN or gain <= 0 or gain < COLLAPSE_GAIN_MIN * abs(self.first):
             return False
+        if self.level < self.best + COLLAPSE_LEVEL_MIN * gain:
+            return False
         low, high = min(self.levels), max(self.levels)
         return low >= self.best + COLLAPSE_LEVEL_MIN * gain and high - low <= COLLAPSE_SPREAD_MAX * gain
 
     @property
     def is_diverging(self) -> bool:
-        if self.has_improved and self.level < FALLING_FACTOR * max(self.levels, default=0.0):
-            # A harder part of a curriculum begins: the loss falls again.
-            return False
-        is_far = self.above >= FAR_REPORTS_MIN and self.level > FAR_FACTOR * self.limit() > 0
-        is_above = self.count >= REPORTS_MIN and (self.above >= DIVERGING_REPORTS_MIN or is_far)
-        return self.has_exploded or (self.is_steady and (is_above or self.has_collapsed))
+        is_above = self.count >= REPORTS_MIN and (self.above >= DIVERGING_REPORTS_MIN or self._is_far)
+        is_lost = self.has_exploded or (self.is_steady and (is_above or self.has_collapsed))
+        # In a harder part of a curriculum, the loss falls again.
+        return is_lost and not (self.has_improved and self.level < FALLING_FACTOR * max(self.levels))
+
+    @property
+    def _is_far(self) -> bool:
+        return self.above >= FAR_REPORTS_MIN and self.level > FAR_FACTOR * self.limit() > 0
 
     @property
     def has_exploded(self) -> bool:
-        if len(self.recent) < WINDOW or min(self.starts) <= 0:
+        if len(self.recent) < WINDOW or self.start_low <= 0:
             return False
-        limit = FAR_EXPLODED_FACTOR * min(self.starts)
-        return min(self.recent) > (min(limit, EXPLODED_FACTOR * max(self.starts)) if self.is_steady else limit)
+        limit = FAR_EXPLODED_FACTOR * self.start_low
+        limit = min(limit, EXPLODED_FACTOR * self.start_high) if self.is_steady else limit
+        # The median is compared first, which is known.
+        return self.level > limit and min(self.recent) > limit
 
     @property
     def is_flat(self) -> bool:

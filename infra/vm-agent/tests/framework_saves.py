@@ -15,7 +15,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
@@ -50,7 +50,7 @@ class Run:
 
     def run(self, has_trained: Callable[[float], bool]) -> None:
         """Kills the program when `has_trained` is true of the time of its first save."""
-        for line in self._process.stdout or ():
+        for line in self._lines():
             kind, _, step = line.partition(' ')
             if kind == 'RESUMED':
                 self.resumed_at_step = int(step)
@@ -63,13 +63,17 @@ class Run:
 
     def resume(self) -> None:
         """Kills the program when it has read its state."""
-        for line in self._process.stdout or ():
+        for line in self._lines():
             if line.startswith('RESUMED'):
                 self.resumed_at_step = int(line.split()[1])
                 break
         self._process.kill()
         self._process.wait()
         self._reader.join()
+
+    def _lines(self) -> Iterator[str]:
+        """The complete lines: a program that is killed while it writes leaves the last one torn."""
+        return (line for line in self._process.stdout or () if line.endswith('\n'))
 
     def _kill_later(self, has_trained: Callable[[float], bool]) -> None:
         while self._process.poll() is None and not has_trained(self.saved[0][0]):

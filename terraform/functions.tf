@@ -69,11 +69,12 @@ locals {
       topic       = "job-updates"
       settings    = local.store_settings
     }
-    # Only with notifications; each channel has a subscription of its own.
+    # Only with notifications. Each channel has a subscription of its own, without a filter: Pub/Sub cannot change a
+    # filter, so another one would replace the subscription with the messages that wait in it. The function filters.
     notify = {
       description = "Sends job updates to notification channels."
       topic       = "job-updates"
-      channels    = local.channel_filters
+      channels    = keys(var.notifications)
       # It mostly waits for channels. One that does not answer holds up to 10 s of one slot, and no other channel.
       cpu           = "1"
       concurrency   = 40

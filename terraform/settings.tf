@@ -1,8 +1,9 @@
 # Settings are environment variables. Each function gets only those that it declares (functions/settings.ts).
 locals {
   store_settings = ["PROJECT_ID", "FIRESTORE_DATABASE"]
-  # Every function that handles an event of a job publishes job updates, which have links to the page.
-  event_settings = concat(local.store_settings, ["PAGE_URL"])
+  # Every function that handles an event of a job publishes job updates, which have links to the page. The API's own
+  # address is none: it answers 403 to a browser, which sends no identity token.
+  event_settings = concat(local.store_settings, local.page_url == null ? [] : ["PAGE_URL"])
   intake_settings = concat(
     local.event_settings,
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
@@ -34,6 +35,8 @@ locals {
 
   api_url = "https://${local.prefix}-api-${data.google_project.this.number}.${var.region}.run.app"
 
+  page_url = var.page_url
+
   settings = {
     PROJECT_ID              = var.project_id
     FIRESTORE_DATABASE      = module.database.name
@@ -51,7 +54,7 @@ locals {
     VM_SERVICE_ACCOUNT = module.identities.emails["vm"]
     HEARTBEAT_URL      = local.heartbeat_url
     HEARTBEAT_AUDIENCE = local.heartbeat_url
-    PAGE_URL           = coalesce(var.page_url, local.api_url)
+    PAGE_URL           = local.page_url
     JOB_RIGHTS         = jsonencode(local.job_rights)
     API_URL            = local.api_url
     IAP_AUDIENCE       = var.iap_audience

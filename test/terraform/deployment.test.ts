@@ -59,13 +59,14 @@ function describeDeployment({
     );
 
     it.each(FUNCTION_NAMES)('%s has exactly the settings that it declares', (name) => {
-      // Only deployments with a customer-managed key, with rights of jobs, behind Identity-Aware Proxy, with logins to
-      // registries or without root in containers set these.
+      // Only deployments with a customer-managed key, with rights of jobs, with an address of the page, behind
+      // Identity-Aware Proxy, with logins to registries or without root in containers set these.
       const containers = ['REGISTRIES', 'CONTAINERS_AS_ROOT'];
       const optional: readonly string[] = [
         ...ENDPOINT_SETTINGS,
         'DISK_KMS_KEY',
         'JOB_RIGHTS',
+        'PAGE_URL',
         'IAP_AUDIENCE',
         ...containers,
       ];

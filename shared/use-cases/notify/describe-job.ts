@@ -35,7 +35,7 @@ export function describeJob(
   return {
     tone: toneOf(state, warnings.length > 0),
     title,
-    facts: factsOf(view, isFinal),
+    facts: factsOf(view, isFinal, pageUrl),
     paragraphs: toParagraphs([
       ...(view.cause === null || state === 'CANCELLED' ? [] : [view.cause.message, `What to do: ${view.cause.remedy}`]),
       ...(interruption?.message == null ? [] : [`${interruption.message} Attempt ${view.attempt} starts.`]),
@@ -109,7 +109,7 @@ function warningsOf({ health, warnings }: JobView) {
   }));
 }
 
-function factsOf(view: JobView, isFinal: boolean): Notification['facts'] {
+function factsOf(view: JobView, isFinal: boolean, pageUrl: string | undefined): Notification['facts'] {
   const metrics = Object.entries(metricsOf(view)).map(([name, value]) => `${name} ${value}`);
   const { totalUsd } = view.price;
   const facts: (readonly [string, string | null])[] = [
@@ -122,6 +122,8 @@ function factsOf(view: JobView, isFinal: boolean): Notification['facts'] {
     ['Best', view.tuning?.best == null ? null : describeTrial(view.tuning.best, view.tuning.metricId)],
     ['Cause', view.cause === null ? null : (view.cause.label ?? view.cause.code)],
     ['Outputs', isFinal ? view.jobDir : null],
+    // Only a page behind Identity-Aware Proxy, or another proxy that logs browsers in, can be opened by a link.
+    ['Details', pageUrl === undefined ? `dropforge jobs describe ${view.jobId}` : null],
   ];
   // Discord rejects a message with an empty value.
   return facts.map(([label, value]) => ({ label, value: toValue(value ?? '') })).filter(({ value }) => value !== '');

@@ -22,7 +22,7 @@ export async function testChannels(
     // Random: each test is a notification of its own.
     const testId = randomUUID();
     const message: NotificationTest = { type: 'NOTIFICATION_TEST', testId, channel };
-    await bus.publish('job-updates', message, { type: message.type, channel });
+    await bus.publish('job-updates', message, { type: message.type });
     started.push({ channel, notificationId: `test-${testId}-${channel}` });
   }
   return started;

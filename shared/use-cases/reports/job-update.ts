@@ -46,8 +46,6 @@ export function messageOfUpdate(
     attributes: {
       ...attributes,
       kind: job.kind,
-      // A channel that is not notified of this state by itself may be because of the job.
-      ...(submitted.spec.notify !== null && { notify: 'job' }),
       ...(job.tuningId !== null && { tuningId: job.tuningId }),
       ...(job.cause !== null && { cause: job.cause.code }),
       ...(job.cause?.label != null && { label: job.cause.label }),

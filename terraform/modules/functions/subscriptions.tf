@@ -5,17 +5,15 @@ locals {
         function = name
         name     = "${var.prefix}-${function.topic}"
         path     = var.delivery.topic_ids[function.topic]
-        filter   = null
       }) if function.topic != null && function.channels == null
     },
     # The path tells the function its channel.
     [
       for name, function in var.functions : {
-        for channel, filter in function.channels : "${name}-${channel}" => merge(function, {
+        for channel in function.channels : "${name}-${channel}" => merge(function, {
           function = name
           name     = "${var.prefix}-${name}-${channel}"
           path     = "projects/${var.project_id}/topics/${var.prefix}-${name}-${channel}"
-          filter   = filter
         })
       } if function.channels != null
     ]...
@@ -34,7 +32,6 @@ resource "google_pubsub_subscription" "this" {
   name                       = each.value.name
   topic                      = var.delivery.topic_ids[each.value.topic]
   labels                     = var.labels
-  filter                     = each.value.filter
   message_retention_duration = "${each.value.retention_seconds}s"
   # For push, this is also the request timeout. It exceeds the function's timeout, so that the function ends first.
   ack_deadline_seconds = min(600, each.value.timeout_seconds + 60)

@@ -23,7 +23,7 @@ variable "functions" {
     environment       = map(string)
     invokers          = map(string)
     topic             = optional(string)
-    channels          = optional(map(string))
+    channels          = optional(set(string))
     memory_mib        = optional(number, 256)
     cpu               = optional(string)
     timeout_seconds   = optional(number, 60)

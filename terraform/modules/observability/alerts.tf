@@ -9,17 +9,28 @@ locals {
     "resource.type=\"pubsub_subscription\"",
     "resource.labels.subscription_id=\"${var.subscriptions["watch"]}\"",
   ])
+  # A channel that takes no messages delays and loses those for it, and nothing else: it has an alert of its own.
+  channel_subscriptions = [for name, subscription in var.subscriptions : subscription if startswith(name, "notify-")]
+  channels_filter = join(" AND ", [
+    "resource.type=\"pubsub_subscription\"",
+    "resource.labels.subscription_id=one_of(${join(",", [for name in local.channel_subscriptions : "\"${name}\""])})",
+  ])
+  stage_subscriptions = setsubtract(values(var.subscriptions), local.channel_subscriptions)
+  stages_filter = join(" AND ", [
+    "resource.type=\"pubsub_subscription\"",
+    "resource.labels.subscription_id=one_of(${join(",", [for name in local.stage_subscriptions : "\"${name}\""])})",
+  ])
   services_filter = join(" AND ", [
     "resource.type=\"cloud_run_revision\"",
     "resource.labels.service_name=starts_with(\"${var.prefix}-\")",
   ])
   vms_filter = "resource.type=\"gce_instance\" AND metadata.user_labels.\"managed-by\"=\"dropforge\""
 
-  thresholds = {
+  thresholds = merge(local.channel_thresholds, {
     dead-letters = {
       title    = "A message was dead-lettered"
       metric   = "pubsub.googleapis.com/subscription/dead_letter_message_count"
-      filter   = local.subscriptions_filter
+      filter   = local.stages_filter
       aligner  = "ALIGN_DELTA"
       reducer  = "REDUCE_SUM"
       group_by = ["resource.labels.subscription_id"]
@@ -34,7 +45,7 @@ locals {
     stuck-stage = {
       title    = "A stage has a message backlog"
       metric   = "pubsub.googleapis.com/subscription/oldest_unacked_message_age"
-      filter   = local.subscriptions_filter
+      filter   = local.stages_filter
       aligner  = "ALIGN_MAX"
       reducer  = "REDUCE_MAX"
       group_by = ["resource.labels.subscription_id"]
@@ -64,8 +75,13 @@ locals {
       title = "A function returns errors"
       # A function that throws returns 500. A user-defined metric would be unknown to Cloud Monitoring for up to ten
       # minutes after its creation, and the policy would be rejected.
-      metric   = "run.googleapis.com/request_count"
-      filter   = "${local.services_filter} AND metric.labels.response_code_class=\"5xx\""
+      metric = "run.googleapis.com/request_count"
+      # notify answers 500 to have a message delivered again that its channel did not take.
+      filter = join(" AND ", [
+        local.services_filter,
+        "resource.labels.service_name!=\"${var.prefix}-notify\"",
+        "metric.labels.response_code_class=\"5xx\"",
+      ])
       aligner  = "ALIGN_DELTA"
       reducer  = "REDUCE_SUM"
       group_by = ["resource.labels.service_name"]
@@ -74,6 +90,23 @@ locals {
       remedy   = <<-EOT
         Single errors are handled by retries; ten in five minutes are a persistent fault. The function's log
         shows the error.
+      EOT
+    }
+  })
+
+  channel_thresholds = length(local.channel_subscriptions) == 0 ? {} : {
+    undelivered = {
+      title    = "A notification was not delivered"
+      metric   = "pubsub.googleapis.com/subscription/dead_letter_message_count"
+      filter   = local.channels_filter
+      aligner  = "ALIGN_DELTA"
+      reducer  = "REDUCE_SUM"
+      group_by = ["resource.labels.subscription_id"]
+      limit    = 0
+      duration = "0s"
+      remedy   = <<-EOT
+        A channel took no message for about 40 minutes; jobs are not affected. The command "dropforge notify list" shows
+        its answers and what was not delivered, and "dropforge notify test CHANNEL" tests it.
       EOT
     }
   }

@@ -143,7 +143,6 @@ async function subscribe(projectId: string, hosts: EmulatorHosts, { functions, r
     const subscription = subscriptionOf(name);
     await admin.topic(`dropforge-${topic}`).createSubscription(subscription, {
       pushConfig: { pushEndpoint: `${functions.urlOf(name)}/projects/${projectId}/topics/${subscription}` },
-      ...(name === 'notify' && { filter: `attributes.channel="${CHANNEL}" OR attributes.state="SUCCEEDED"` }),
       ackDeadlineSeconds: ACK_SECONDS,
       retryPolicy: { minimumBackoff: { seconds: 1 }, maximumBackoff: { seconds: 10 } },
       ...(topic !== 'dead-letters' && { deadLetterPolicy: { deadLetterTopic, maxDeliveryAttempts: DELIVERIES_MAX } }),

@@ -25,6 +25,8 @@ const JOBS = 1_000;
 const PAGES = 5;
 const READS_A_POLL = 2;
 const SECONDS_A_JOB = 3_600;
+/** QUEUED, why it waits, PREPARING, RUNNING, and its end. */
+const UPDATES_A_JOB = 5;
 
 /** `cpu` is null if it follows from the memory. */
 type FunctionSize = { readonly memory: string; readonly cpu: string | null };
@@ -45,6 +47,9 @@ type Row = { readonly name: string; readonly usage: string; readonly dollars: nu
 export function describeCosts(deployed: DeployedSettings): readonly string[] {
   const idle = idleRows(deployed);
   const jobs = jobRows(deployed);
+  const updates = UPDATES_A_JOB * JOBS;
+  const notify =
+    runs(deployed.functionOf('notify'), updates, BILLED_SECONDS_MIN).dollars + updates * PRICES.firestoreRead;
   const checkpoint = (PRICES.storedGbMonth / DAYS_A_MONTH) * deployed.replacedDays;
   return [
     ...[...idle, sumOf(idle), ...jobs, sumOf(jobs), ...pollRows(deployed)].map(({ name, usage, dollars }) =>
@@ -54,6 +59,7 @@ export function describeCosts(deployed: DeployedSettings): readonly string[] {
       ),
     ),
     `${checkpoint.toFixed(4)} dollars`,
+    `${count(updates)} runs of \`notify\`, ${notify.toFixed(2)} dollars`,
   ];
 }
 

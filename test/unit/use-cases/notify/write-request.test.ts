@@ -188,6 +188,14 @@ it('a webhook is signed over id, time and body, and its address is used without 
   });
 });
 
+it('without an address of the page, a message names the command that shows the job, and has no link', () => {
+  const content = (pageUrl: string | undefined) =>
+    describeJob(viewOf('digits'), { state: 'FAILED', pageUrl, update: {} });
+  const command = { label: 'Details', value: 'dropforge jobs describe digits' };
+  expect(content(undefined)).toMatchObject({ link: null, facts: expect.arrayContaining([command]) });
+  expect(content('https://page.example').facts).not.toContainEqual(command);
+});
+
 it('a job whose loss became NaN is not a plain success', () => {
   const nan = { code: 'METRIC_NOT_FINITE', message: 'Metric loss became NaN.', remedy: 'Check the learning rate.' };
   const view = viewOf('digits', { warnings: [nan] });

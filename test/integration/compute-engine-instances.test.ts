@@ -100,6 +100,12 @@ describe('instances of the Compute Engine emulator', () => {
         "'resource.machineType': 'x/none'. The referenced resource does not exist",
         { machineType: 'x/none' },
       ],
+      [
+        400,
+        'badRequest',
+        'pd-standard disk type cannot be used by c3-standard-4 machine type.',
+        { machineType: 'c3-standard-4', disks: [{ initializeParams: { diskType: 'zones/z/diskTypes/pd-standard' } }] },
+      ],
       [400, 'invalid', "'resource.labels': 'Team=x'", { labels: { Team: 'x' } }],
       [400, 'invalid', "'resource.labels.team'", { labels: { team: 3 } }],
       [400, 'invalid', 'FLEX_START requires maxRunDuration', { scheduling: { provisioningModel: 'FLEX_START' } }],

@@ -9,6 +9,7 @@ import type { VmRequest } from '#shared/ports/vm-provider.ts';
 /** Errors that Compute Engine returns immediately (docs, "Troubleshooting API errors"): reason and HTTP status. */
 const REASONS = {
   invalid: { status: 400 },
+  badRequest: { status: 400 },
   notFound: { status: 404 },
   alreadyExists: { status: 409 },
   uploadTooLarge: { status: 413 },

@@ -87,6 +87,10 @@ export function readInstanceBody(given: unknown): InstanceBody {
   if (findMachineType(machineType) === undefined) {
     throw invalidField('machineType', `'${body.machineType}'. The referenced resource does not exist.`);
   }
+  const diskType = lastOf(body.disks[0]?.initializeParams?.diskType ?? '');
+  if (diskType !== '' && !findFamily(machineType)?.bootDisks.some((type) => type === diskType)) {
+    throw computeError('badRequest', `${diskType} disk type cannot be used by ${machineType} machine type.`);
+  }
   const problem = findSchedulingProblem(body);
   if (problem !== undefined) {
     throw invalidField('scheduling', problem);

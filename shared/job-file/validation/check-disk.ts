@@ -12,8 +12,8 @@ const BOOT_DISK_GIB_DEFAULT = 100;
 const BOOT_DISK_GIB_MIN = 100;
 const BOOT_DISK_GIB_MAX = 64_000;
 
-/** The boot disks of machine types that are not in the catalog, such as TPUs and misspelled names. */
-const BOOT_DISKS_DEFAULT = ['pd-ssd', 'pd-standard', 'pd-balanced'] as const;
+/** For machine types that are not in the catalog, such as TPUs and misspelled names. */
+const FAMILY_DEFAULT = { bootDisks: ['pd-ssd', 'pd-standard', 'pd-balanced'], bootsFromMachineImages: true } as const;
 
 /** The boot disk of a pool's machines; invalid values are reported and replaced by the default. */
 export function checkDisk(
@@ -21,18 +21,22 @@ export function checkDisk(
   { machineType }: Machine,
   findings: Findings,
 ): Pick<ReplicaGroup, 'bootDiskGib' | 'bootDiskType'> {
-  const types = findFamily(machineType)?.bootDisks ?? BOOT_DISKS_DEFAULT;
+  const { bootDisks: types, bootsFromMachineImages } = findFamily(machineType) ?? FAMILY_DEFAULT;
   return {
     bootDiskGib: checkSize(bootDiskGib, findings),
-    bootDiskType: checkType(bootDiskType, { machineType, types }, findings),
+    bootDiskType: checkType(bootDiskType, { machineType, types, bootsFromMachineImages }, findings),
   };
 }
 
-type DiskChoice = { readonly machineType: string; readonly types: readonly [BootDiskType, ...BootDiskType[]] };
+type DiskChoice = {
+  readonly machineType: string;
+  readonly types: readonly [BootDiskType, ...BootDiskType[]];
+  readonly bootsFromMachineImages: boolean;
+};
 
 function checkType(
   given: Located<string> | undefined,
-  { machineType, types }: DiskChoice,
+  { machineType, types, bootsFromMachineImages }: DiskChoice,
   findings: Findings,
 ): BootDiskType {
   const type = BOOT_DISK_TYPES.find((known) => known === given?.value);
@@ -51,7 +55,7 @@ function checkType(
     addOnce(findings.problems, { code: 'WRONG_DISK_TYPE', message, remedy, ...locationOf(given) });
     return types[0];
   }
-  if (type !== types[0]) {
+  if (type !== types[0] && bootsFromMachineImages) {
     const message = `${given.path} has no effect if a machine image determines the boot disk.`;
     const remedy = `Remove it; the default type is ${types[0]}.`;
     addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(given) });

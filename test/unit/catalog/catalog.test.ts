@@ -24,6 +24,17 @@ describe('the catalog’s data', () => {
     expect(() => familyOf('q9-standard-4')).toThrow(/q9-standard-4 belongs to no family/);
   });
 
+  it('has only boot disks that each family can attach: the newest take no Persistent Disk, newer ones no pd-standard', () => {
+    const without = (type: string) =>
+      Object.entries(readCatalog().families).flatMap(([family, { bootDisks }]) =>
+        bootDisks.some((disk) => disk.startsWith(type)) ? [] : [family],
+      );
+    const hyperdiskOnly = ['a3-ultragpu', 'a4', 'a4x', 'c4', 'c4a', 'c4d', 'g4', 'n4'];
+    expect(without('pd-')).toEqual(hyperdiskOnly);
+    expect(without('pd-standard')).toEqual([...hyperdiskOnly, 'a3', 'c3', 'c3d', 'g2', 'h3', 'z3'].sort());
+    expect(without('pd-ssd')).toEqual([...hyperdiskOnly, 'h3'].sort());
+  });
+
   it('has zones of GPUs and machine types only in known regions', () => {
     const zones = new Set(Object.values(regions).flat());
     const used = [...Object.values(availability).flat(), ...accelerators.flatMap((accelerator) => accelerator.zones)];

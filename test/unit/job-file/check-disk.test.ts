@@ -26,6 +26,7 @@ describe('boot disks', () => {
     ['a4-highgpu-8g', 'hyperdisk-balanced'],
     ['n4-standard-8', 'hyperdisk-balanced'],
     ['a3-highgpu-8g', 'pd-ssd'],
+    ['c3d-standard-8', 'pd-ssd'],
     ['g2-standard-8', 'pd-ssd'],
   ])('of %s are %s by default, which it can boot from', (machineType, bootDiskType) => {
     expect(diskOf(machineType, '').disks).toEqual([{ bootDiskGib: 100, bootDiskType }]);
@@ -42,12 +43,21 @@ describe('boot disks', () => {
     expect(warnings.map(describeProblem)).toEqual(['FIELD_WITHOUT_EFFECT workerPoolSpecs[0].diskSpec.bootDiskType']);
   });
 
+  it('of a family without machine images are of the given type, without a warning', () => {
+    const { disks, warnings } = diskOf('c3d-standard-8', 'bootDiskType: pd-balanced');
+    expect({ disks, warnings }).toEqual({ disks: [{ bootDiskGib: 100, bootDiskType: 'pd-balanced' }], warnings: [] });
+  });
+
   it.each([
     ['floppy', 'n1-standard-4', 'UNKNOWN_DISK_TYPE'],
     ['"<disk>"', 'n1-standard-4', 'PLACEHOLDER'],
     ['hyperdisk-balanced', 'n1-standard-4', 'WRONG_DISK_TYPE'],
     ['hyperdisk-balanced', 'a2-highgpu-1g', 'WRONG_DISK_TYPE'],
     ['pd-ssd', 'a4-highgpu-8g', 'WRONG_DISK_TYPE'],
+    ['pd-standard', 'a3-highgpu-8g', 'WRONG_DISK_TYPE'],
+    ['pd-standard', 'c3-standard-8', 'WRONG_DISK_TYPE'],
+    ['pd-standard', 'c3d-standard-8', 'WRONG_DISK_TYPE'],
+    ['pd-standard', 'g2-standard-8', 'WRONG_DISK_TYPE'],
   ])('cannot be %s for %s', (bootDiskType, machineType, code) => {
     const { problems } = diskOf(machineType, `bootDiskType: ${bootDiskType}`);
     expect(problems.map(describeProblem)).toEqual([`${code} workerPoolSpecs[0].diskSpec.bootDiskType`]);

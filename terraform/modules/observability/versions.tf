@@ -3,10 +3,10 @@ terraform {
   required_version = ">= 1.9"
 
   required_providers {
-    # The tests verify this configuration against the schema of 6.50 only. Allow 7.x when its schema is tested.
+    # Planned with the schema of 6.50, and with its changes in 7 and 8 (README.md, Provider version).
     google = {
       source  = "hashicorp/google"
-      version = ">= 6.50, < 7"
+      version = ">= 6.50, < 9"
     }
   }
 }

@@ -10,6 +10,11 @@ import { loadSync } from '@grpc/proto-loader';
 import type { AttributeSchema, BlockSchema, ProviderSchema } from './provider-schema.ts';
 import { decodeValue, encodeValue, isValueMap, UNKNOWN, type Value } from './terraform-value.ts';
 
+export type Rules = {
+  /** Why Google's provider would refuse a resource with these values; undefined if it accepts them. */
+  readonly findProblem?: (type: string, values: Value) => string | undefined;
+};
+
 /** `reattach` is the value of `TF_REATTACH_PROVIDERS`: Terraform then uses this provider as hashicorp/google. */
 export type RunningProvider = { readonly reattach: string; close(): Promise<void> };
 
@@ -21,6 +26,7 @@ const NAMES = ['name', 'account_id', 'role_id', 'repository_id', 'display_name',
 /** Computed values whose format the configuration or the tests depend on. */
 const KNOWN_VALUES: Readonly<Record<string, (name: string) => Value>> = {
   'google_project.number': () => '123456789012',
+  'google_pubsub_topic.id': (name) => `projects/my-project/topics/${name}`,
   'google_cloudfunctions2_function.uri': (name) => `https://${name}-x.a.run.app`,
   'google_service_account.email': (name) => `${name}@my-project.iam.gserviceaccount.com`,
 };
@@ -31,9 +37,9 @@ const KNOWN_VALUES: Readonly<Record<string, (name: string) => Value>> = {
  * their origin, such as `google_pubsub_topic/dropforge-tick/id`, so that an applied state shows the references between
  * resources.
  */
-export async function startGoogleProvider(schema: ProviderSchema): Promise<RunningProvider> {
+export async function startGoogleProvider(schema: ProviderSchema, rules: Rules = {}): Promise<RunningProvider> {
   const server = new Server();
-  server.addService(providerService(), mapValues(methodsOf(schema), unary));
+  server.addService(providerService(), mapValues(methodsOf(schema, rules), unary));
   const port = await new Promise<number>((resolve, reject) => {
     const onBound = (error: Error | null, bound: number) => (error === null ? resolve(bound) : reject(error));
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), onBound);
@@ -71,7 +77,9 @@ function unary(method: Method) {
     respond(null, method(request));
 }
 
-function methodsOf({ provider, resources, dataSources }: ProviderSchema): Readonly<Record<string, Method>> {
+type Methods = Readonly<Record<string, Method>>;
+
+function methodsOf({ provider, resources, dataSources }: ProviderSchema, { findProblem }: Rules): Methods {
   return {
     GetSchema: () => ({
       provider: schemaOf(provider),
@@ -93,10 +101,15 @@ function methodsOf({ provider, resources, dataSources }: ProviderSchema): Readon
       plannedState: toDynamic(markComputed(resources[typeName] ?? {}, fromDynamic(proposedNewState))),
       legacyTypeSystem: true,
     }),
-    ApplyResourceChange: ({ typeName, plannedState }) => ({
-      newState: toDynamic(resolveUnknown(resources[typeName] ?? {}, fromDynamic(plannedState), typeName)),
-      legacyTypeSystem: true,
-    }),
+    ApplyResourceChange: ({ typeName, plannedState }) => {
+      const values = fromDynamic(plannedState);
+      const problem = findProblem?.(typeName, values);
+      return {
+        newState: toDynamic(resolveUnknown(resources[typeName] ?? {}, values, typeName)),
+        legacyTypeSystem: true,
+        diagnostics: problem === undefined ? [] : [{ severity: 'ERROR', summary: problem }],
+      };
+    },
     ReadDataSource: ({ typeName, config }) => {
       const block = dataSources[typeName] ?? {};
       return { state: toDynamic(resolveUnknown(block, markComputed(block, fromDynamic(config)), typeName)) };

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { FUNCTION_NAMES } from '#functions/functions.ts';
-import { startGoogleProvider } from './google-provider.ts';
+import { type Rules, startGoogleProvider } from './google-provider.ts';
 import { readGoogleSchema } from './provider-schema.ts';
 
 const SOURCE = fileURLToPath(new URL('../../../terraform', import.meta.url));
@@ -33,7 +33,7 @@ export type TerraformCopy = {
  * Copies terraform/ to a temporary directory, next to placeholder archives of the functions, and starts a Google
  * provider that implements only the schema: nothing is downloaded, and nothing is written to the repository.
  */
-export async function copyTerraform(): Promise<TerraformCopy> {
+export async function copyTerraform(schema = readGoogleSchema(), rules: Rules = {}): Promise<TerraformCopy> {
   const directory = mkdtempSync(join(tmpdir(), 'dropforge-terraform-'));
   const root = join(directory, 'terraform');
   const isSource = (path: string) => !/\.terraform($|\/)|\.tfstate/.test(path);
@@ -44,7 +44,7 @@ export async function copyTerraform(): Promise<TerraformCopy> {
     writeFileSync(archive, name);
   }
   writeFileSync(join(directory, 'dist', 'functions', 'agent.pyz'), 'agent');
-  const provider = await startGoogleProvider(readGoogleSchema());
+  const provider = await startGoogleProvider(schema, rules);
   const environment = {
     PATH: process.env.PATH,
     HOME: directory,

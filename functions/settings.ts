@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { agentRefOf } from '#shared/protocol/agent-ref.ts';
 import { isBucketName } from '#shared/protocol/gs-uri.ts';
+import { internetAccessSchema } from '#shared/protocol/internet-access.ts';
 import { jobRightsSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
@@ -141,6 +142,12 @@ export const SETTINGS = {
     .default('false')
     .transform((text) => text === 'true')
     .describe('whether users can open a shell in VMs: true or false'),
+  INTERNET_ACCESS: z
+    .string()
+    .default('{}')
+    .transform(readJson)
+    .pipe(internetAccessSchema)
+    .describe('JSON of the regions whose VMs reach hosts outside of Google, by network, and of remoteRepositories'),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Firestore emulator'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Pub/Sub emulator'),
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the URL of a Cloud Storage emulator'),

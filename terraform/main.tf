@@ -42,6 +42,7 @@ module "encryption" {
   project_number = data.google_project.this.number
   encryption     = var.encryption
   with_secrets   = length(var.secrets) > 0 || local.has_notifications || local.has_registries
+  with_images    = length(var.remote_repositories) > 0
 }
 
 module "secrets" {

@@ -14,6 +14,8 @@ output "deployment" {
     uploadBucket = module.storage.bucket_names["uploads"]
     jobsBucket   = module.storage.bucket_names["jobs"]
     submitTopic  = module.messaging.topic_ids["submit"]
+    # For `dropforge jobs validate`.
+    internetAccess = local.internet_access
   }
 }
 

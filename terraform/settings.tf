@@ -7,7 +7,7 @@ locals {
   intake_settings = concat(
     local.event_settings,
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
-    ["KEEP_ON_FAILURE_SECONDS_MAX", "KEEP_ON_FAILURE_COST_USD_MAX", "SHELL_ACCESS"],
+    ["KEEP_ON_FAILURE_SECONDS_MAX", "KEEP_ON_FAILURE_COST_USD_MAX", "SHELL_ACCESS", "INTERNET_ACCESS"],
     local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
     var.encryption == null ? [] : ["DISK_KMS_KEY"],
     local.has_rights ? ["JOB_RIGHTS"] : [],
@@ -64,6 +64,7 @@ locals {
     SHELL_ACCESS                 = tostring(var.shell_access != null)
     KEEP_ON_FAILURE_COST_USD_MAX = tostring(var.keep_on_failure_cost_max_usd)
     CONTAINERS_AS_ROOT           = tostring(var.containers.allow_root)
+    INTERNET_ACCESS              = jsonencode(local.internet_access)
     # Names of secrets, not their values.
     REGISTRIES = jsonencode({
       for host, registry in var.registries : host => {

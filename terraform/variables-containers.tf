@@ -13,6 +13,24 @@ variable "image_repositories" {
   }
 }
 
+variable "remote_repositories" {
+  description = "Artifact Registry repositories that fetch public images from another registry, by name: { docker-hub = \"docker.io\" }."
+  type        = map(string)
+  nullable    = false
+  default     = {}
+  validation {
+    condition = length(var.remote_repositories) <= 20 && alltrue([
+      for name, host in var.remote_repositories :
+      can(regex("^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$", name)) && can(regex("^[a-z0-9-]+(\\.[a-z0-9-]+)+(:[0-9]{1,5})?$", host))
+    ])
+    error_message = "Map at most 20 names (lowercase letters, digits, dashes) to hosts as names of images have them: docker.io, ghcr.io."
+  }
+  validation {
+    condition     = length(distinct(values(var.remote_repositories))) == length(var.remote_repositories)
+    error_message = "One repository for each registry is enough: images of it are named by this repository."
+  }
+}
+
 variable "registries" {
   description = "Logins to other registries, by host: the name of a secret whose value is user:password, and the host of a token service of its own."
   type = map(object({

@@ -39,6 +39,8 @@ variable "network" {
     existing = optional(object({
       subnetwork_pattern = string
       regions            = set(string)
+      # Where VMs reach hosts outside of Google, by NAT or a proxy there. Null: not known.
+      internet_regions = optional(set(string))
     }))
   })
   nullable = false
@@ -69,6 +71,12 @@ variable "network" {
       length(var.network.subnets) == 0 && !var.network.nat && !var.network.flow_logs
     )
     error_message = "NAT and flow logs of existing subnets are configured there: remove subnets, nat and flow_logs."
+  }
+  validation {
+    condition = try(
+      length(setsubtract(coalesce(var.network.existing.internet_regions, []), var.network.existing.regions)) == 0, true
+    )
+    error_message = "internet_regions are those of regions in which VMs reach hosts outside of Google."
   }
 }
 

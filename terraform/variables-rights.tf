@@ -42,6 +42,8 @@ variable "job_networks" {
   type = map(object({
     subnetworks         = optional(map(string), {})
     network_attachments = optional(list(string), [])
+    # Where VMs reach hosts outside of Google, by NAT or a proxy there. Null: not known.
+    internet_regions = optional(set(string))
   }))
   nullable = false
   default  = {}

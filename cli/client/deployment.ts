@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { Failure } from '#cli/core/failure.ts';
+import { internetAccessSchema } from '#shared/protocol/internet-access.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /** A deployment on Google Cloud: Terraform's output `deployment`. */
@@ -14,6 +15,8 @@ const deploymentSchema = z.object({
   jobsBucket: z.string().min(1),
   /** `projects/P/topics/T`: job files are submitted here; without it, through the upload bucket. */
   submitTopic: z.string().min(1).nullish(),
+  /** What VMs can download; missing in files of the version before. */
+  internetAccess: internetAccessSchema.optional(),
   /** Overrides Cloud Storage's default endpoint. */
   storage: z.url().optional(),
   /** Overrides Pub/Sub's default endpoint. */

@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path';
+import { readDeployment } from '#cli/client/deployment.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { describeError, UsageFailure } from '#cli/core/failure.ts';
 import { describeValidation, toJson, type Validation } from '#cli/render/describe-validation.ts';
@@ -6,6 +7,9 @@ import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes, readJobFileStream } from '#cli/submit/job-file.ts';
 import { type JobFileValidation, NOTHING_TO_RUN, validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import type { InternetAccess } from '#shared/protocol/internet-access.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+import { checkImageHosts } from '#shared/use-cases/intake/check-image-hosts.ts';
 
 /** Adds findings about the package to the validation of a job file. */
 type PackageCheck = (validation: JobFileValidation, bytes: Uint8Array) => Validation;
@@ -25,13 +29,15 @@ export const jobsValidate: Command = {
       summary: 'codes of --package findings to ignore, comma-separated',
     },
   ],
-  notes: 'Runs offline. Exits with 1 if a submission would be rejected. Fields that flags can set may be missing.',
+  notes:
+    'Runs offline; with a deployment, images are compared with what its VMs reach. Exits with 1 if a submission would be rejected. Fields that flags can set may be missing.',
   async run(invocation) {
-    const { io, operands, print } = invocation;
+    const { io, operands, print, deployment } = invocation;
+    const internetAccess = deployment === undefined ? undefined : (await readDeployment(deployment)).internetAccess;
     const checkPackage = await createPackageCheck(invocation);
     let isAllAccepted = true;
     for (const file of operands) {
-      const validation = await validate(file, { invocation, checkPackage });
+      const validation = await validate(file, { invocation, checkPackage, internetAccess });
       isAllAccepted &&= validation.verdict === 'valid' && validation.isRunnable;
       print({ json: toJson(file, validation), text: describeValidation(file, validation, io.stdout) });
     }
@@ -39,11 +45,15 @@ export const jobsValidate: Command = {
   },
 };
 
-async function validate(
-  file: string,
-  { invocation, checkPackage }: { readonly invocation: Invocation; readonly checkPackage: PackageCheck },
-): Promise<Validation> {
-  const { io } = invocation;
+type Context = {
+  readonly invocation: Invocation;
+  readonly checkPackage: PackageCheck;
+  /** What VMs of the deployment can download; undefined without one. */
+  readonly internetAccess: InternetAccess | undefined;
+};
+
+async function validate(file: string, { invocation, checkPackage, internetAccess }: Context): Promise<Validation> {
+  const { io, deployment } = invocation;
   let bytes: Uint8Array;
   try {
     bytes = await (file === '-' ? readJobFileStream(io.openStdin()) : readJobFileBytes(resolve(io.cwd, file)));
@@ -54,8 +64,11 @@ async function validate(
   const path = invocation.flag('package');
   const context =
     path === undefined ? OFFLINE_CONTEXT : withPackage(OFFLINE_CONTEXT, basename(resolve(invocation.io.cwd, path)));
-  const validation = await withEngineWarning(validateJobFile(bytes, { fileName, context }), io);
-  return checkPackage(validation, bytes);
+  const validation = validateJobFile(bytes, { fileName, context });
+  const images = validation.images.map((imageUri) => ({ imageUri }));
+  const hosts = checkImageHosts(images, validation.network, internetAccess);
+  const found = withFindings(validation, hosts);
+  return checkPackage(deployment === undefined ? await withEngineWarning(found, io) : found, bytes);
 }
 
 /** With --package, the job file need not list packages. */
@@ -89,13 +102,18 @@ async function createPackageCheck({ flag, flags, io }: Invocation): Promise<Pack
       { module: program?.pythonModule?.value, plan: validation.plan, image: runtimeFor(runtimeVersion) },
       new Set([...disabledChecks, ...checksToSkip({ kind: isContainer ? 'CONTAINER' : 'PYTHON' }, { programOptions })]),
     );
-    return {
-      ...validation,
-      verdict: found.problems.length === 0 ? validation.verdict : 'invalid',
-      errors: [...validation.errors, ...found.problems],
-      warnings: [...validation.warnings, ...found.warnings],
-      hints: found.hints ?? [],
-    };
+    return { ...withFindings(validation, found), hints: found.hints ?? [] };
+  };
+}
+
+type Findings = { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] };
+
+function withFindings(validation: JobFileValidation, { problems, warnings }: Findings): JobFileValidation {
+  return {
+    ...validation,
+    verdict: problems.length === 0 ? validation.verdict : 'invalid',
+    errors: [...validation.errors, ...problems],
+    warnings: [...validation.warnings, ...warnings],
   };
 }
 

@@ -9,6 +9,7 @@ import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob, type JobCheck, type JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { RequestedMachines } from '#shared/job-file/validation/check-machines.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import type { VmNetwork } from '#shared/protocol/internet-access.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 /** The result of validating a job file on its own, before it is submitted. */
@@ -32,6 +33,7 @@ export type JobFileValidation = {
   readonly plan: JobPlan | null;
   /** The images of containers, as the file names them; they are looked up when the job is submitted. */
   readonly images: readonly string[];
+  readonly network: VmNetwork;
   /** Whether this version of Dropforge can run the job; if not, warnings say why. */
   readonly isRunnable: boolean;
 };
@@ -88,6 +90,7 @@ export const NOTHING_TO_RUN = {
   price: null,
   plan: null,
   images: [],
+  network: { network: null, networkAttachment: null, region: null },
   isRunnable: false,
 } as const;
 
@@ -107,6 +110,7 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
     price: check.plan && describePrice(check.plan, parallelTrials(trialsOf(draft))),
     plan: check.plan,
     images: imagesOf(draft),
+    network: networkOf(draft),
     isRunnable: errors.length === 0 && check.unsupported.length === 0,
   };
 }
@@ -115,6 +119,15 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
 function imagesOf(draft: JobDraft): readonly string[] {
   const uris = withPrebuiltRuntimes(draft).pools.flatMap(({ program }) => program.imageUri?.value ?? []);
   return [...new Set(uris)];
+}
+
+/** A subnetwork alone does not say which network it is in. */
+function networkOf({ network, subnetwork, networkAttachment, region }: JobDraft): VmNetwork {
+  return {
+    network: (network ?? subnetwork)?.value ?? null,
+    networkAttachment: networkAttachment?.value ?? null,
+    region: region?.value ?? null,
+  };
 }
 
 function isSuppliedOnSubmission({ code, path }: Problem): boolean {

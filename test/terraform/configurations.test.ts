@@ -64,6 +64,21 @@ const REJECTED: readonly (readonly [string, string, RegExp])[] = [
     /List at most 100 full names/,
   ],
   [
+    'an address instead of an upstream',
+    'remote_repositories={a="https://ghcr.io"}',
+    /to hosts as names of images have them/,
+  ],
+  [
+    'two repositories of one registry',
+    'remote_repositories={a="ghcr.io",b="ghcr.io"}',
+    /One repository for each registry/,
+  ],
+  [
+    'a way out of a region without a subnet',
+    'network={existing={subnetwork_pattern="projects/h/regions/{region}/subnetworks/n",regions=["us-central1"],internet_regions=["us-east1"]}}',
+    /internet_regions are those of regions/,
+  ],
+  [
     'a key in another location than buckets and database',
     `encryption={kms_key_name="${KEY}"}`,
     /The key must be in the location of buckets, topics and secrets, us-central1/,

@@ -13,6 +13,8 @@ const VARIABLES = [
   '-var=registries={"ghcr.io"={secret="ghcr-reader"},"r.example.com:5000"={secret="own",token_host="auth.example.com"}}',
   '-var=containers={allow_root=false}',
   `-var=job_accounts=["${ACCOUNT}"]`,
+  '-var=remote_repositories={"docker-hub"="docker.io","ghcr"="ghcr.io"}',
+  '-var=job_networks={"projects/lab/global/networks/a"={internet_regions=["us-east1"]},"projects/lab/global/networks/b"={}}',
 ];
 
 /** Intake pins images, and VMs pull them. */
@@ -53,6 +55,39 @@ function describeImages() {
     for (const { values } of grants) {
       expect(values).toMatchObject({ project: 'lab', location: 'europe-west4', role: 'roles/artifactregistry.reader' });
     }
+  });
+
+  it('of other registries are fetched by repositories of the deployment, read by the same accounts', () => {
+    const grants = all('google_artifact_registry_repository_iam_member').filter(
+      ({ values }) => values.repository === 'docker-hub',
+    );
+    expect(grants.map(({ values }) => accountOf(values.member)).sort()).toEqual(READERS);
+    const remote = all('google_artifact_registry_repository').filter(
+      ({ values }) => values.mode === 'REMOTE_REPOSITORY',
+    );
+    const upstreams = remote.map(({ values }) => {
+      const [config] = values.remote_repository_config as readonly [{ docker_repository: readonly object[] }];
+      return [values.repository_id, values.mode, values.location, config.docker_repository[0]];
+    });
+    expect(upstreams).toMatchObject([
+      ['docker-hub', 'REMOTE_REPOSITORY', 'us-central1', { public_repository: 'DOCKER_HUB' }],
+      ['ghcr', 'REMOTE_REPOSITORY', 'us-central1', { custom_repository: [{ uri: 'https://ghcr.io' }] }],
+    ]);
+  });
+
+  it('are compared at intake with what VMs reach: the network without NAT, and what operators state', () => {
+    const internetAccess = {
+      regions: [],
+      networks: { 'projects/lab/global/networks/a': ['us-east1'] },
+      remoteRepositories: {
+        'docker.io': 'us-central1-docker.pkg.dev/my-project/docker-hub',
+        'ghcr.io': 'us-central1-docker.pkg.dev/my-project/ghcr',
+      },
+    };
+    for (const name of ['on-upload', 'on-submit', 'api', 'on-dead-letter'] as const) {
+      expect(readSettings(name, environmentOf(name))).toMatchObject({ settings: { INTERNET_ACCESS: internetAccess } });
+    }
+    expect(environmentOf('provision')).not.toHaveProperty('INTERNET_ACCESS');
   });
 
   it('need no right on any project', () => {

@@ -196,6 +196,7 @@ function describeDeployment({
       uploadBucket: environmentOf('on-upload').UPLOAD_BUCKET,
       jobsBucket: environmentOf('on-upload').JOBS_BUCKET,
       submitTopic: expect.stringMatching(/dropforge-submit/),
+      internetAccess: { regions: [], networks: {}, remoteRepositories: {} },
     });
     await rm(dirname(file), { recursive: true });
   });

@@ -24,6 +24,7 @@ type OwnSettings = Settings<
   | 'KEEP_ON_FAILURE_SECONDS_MAX'
   | 'KEEP_ON_FAILURE_COST_USD_MAX'
   | 'SHELL_ACCESS'
+  | 'INTERNET_ACCESS'
   | 'DISK_KMS_KEY'
 >;
 
@@ -65,6 +66,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     },
     hasShellAccess: settings.SHELL_ACCESS,
     diskKmsKey: settings.DISK_KMS_KEY,
+    internetAccess: settings.INTERNET_ACCESS,
   };
   const objects = createStorageObjectStore(openStorage({ projectId: settings.PROJECT_ID }));
   const registry = connectRegistry(settings);

@@ -125,7 +125,7 @@ async function checkAll(ports: CheckPorts, submission: Submission): Promise<Subm
     };
   }
   const zones = checked.zones.filter((zone) => usesZone(ports.intake, zone));
-  const { packages, pinned, resumed, network, ...inspected } = await inspect(ports, submission, { draft, spec, zones });
+  const { packages, pinned, resumed, ...inspected } = await inspect(ports, submission, { draft, spec, zones });
   const found = { ...inspected, warnings: [...warnings, ...inspected.warnings] };
   const { jobId } = spec;
   const { images } = pinned;
@@ -141,7 +141,7 @@ async function checkAll(ports: CheckPorts, submission: Submission): Promise<Subm
   const digest = digestOf(submission.text, packages.packages, images);
   const source = { ...submission.source, digest, submittedBy: submission.submittedBy ?? null };
   const accepted: Accepted = {
-    spec: { ...pinned.spec, ...network, passesJobDir: passesJobDir(spec, draft, packages) },
+    spec: { ...pinned.spec, passesJobDir: passesJobDir(spec, draft, packages) },
     source,
     zones,
     packages: packages.packages,
@@ -166,12 +166,11 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
   const shell = checkShell(draft, spec, ports.intake);
   const lint = lintJobPackages(spec, packages, ports.intake);
   const resumed = spec.study && (await checkTuning(ports, { ...spec, study: spec.study }, draft.study));
-  const pinned = await pinImages(ports, spec, draft);
+  const pinned = await pinImages(ports, { ...spec, ...rights.network }, draft);
   return {
     packages,
     pinned,
     resumed,
-    network: rights.network,
     problems: [
       ...packages.problems,
       ...lint.problems,
@@ -188,6 +187,7 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
     warnings: [
       ...runtime.warnings,
       ...shell.warnings,
+      ...pinned.warnings,
       ...packages.warnings,
       ...lint.warnings,
       ...(resumed?.warnings ?? []),

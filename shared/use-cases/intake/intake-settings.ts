@@ -1,4 +1,5 @@
 import type { Architecture } from '#shared/domain/architecture.ts';
+import type { InternetAccess } from '#shared/protocol/internet-access.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
 import type { DescribeMissing } from '#shared/use-cases/intake/check-rights.ts';
 
@@ -51,6 +52,8 @@ export type IntakeSettings = {
   readonly vmLimit?: { readonly vmsMax: number; readonly reason: string } | undefined;
   /** What the processors of a machine type run; in the embedded cloud, those of this machine. */
   readonly architectureOf: (machineType: string) => Architecture;
+  /** Undefined if VMs reach every host that this machine reaches, as those of the embedded cloud do. */
+  readonly internetAccess?: InternetAccess | undefined;
   readonly containers: ContainerSettings;
 };
 

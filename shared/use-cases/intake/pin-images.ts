@@ -6,12 +6,13 @@ import { locationOf, type SourceLocation } from '#shared/job-file/parser/finding
 import { type ImageAnswer, type ImageRegistry, RegistryUnavailableError } from '#shared/ports/image-registry.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { checkImage } from '#shared/use-cases/intake/check-image.ts';
+import { checkImageHosts, unique } from '#shared/use-cases/intake/check-image-hosts.ts';
 import { describeImageRejection } from '#shared/use-cases/intake/describe-image-rejection.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
 export type ImagePorts = {
   readonly registry: ImageRegistry;
-  readonly intake: Pick<IntakeSettings, 'containers' | 'architectureOf'>;
+  readonly intake: Pick<IntakeSettings, 'containers' | 'architectureOf' | 'internetAccess'>;
 };
 
 /** What a group of the job runs, as it was found in the registry. */
@@ -26,6 +27,7 @@ export type PinnedImages = {
   readonly spec: JobSpec;
   readonly images: readonly ResolvedImage[];
   readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
   /** A registry that did not answer: the submission can be accepted as it is, later. */
   readonly unavailable: readonly Problem[];
 };
@@ -41,11 +43,16 @@ export async function pinImages(ports: ImagePorts, spec: JobSpec, draft: JobDraf
   });
   const [first] = groups;
   if (first === undefined) {
-    return { spec, images: [], problems: [], unavailable: [] };
+    return { spec, images: [], problems: [], warnings: [], unavailable: [] };
   }
-  const { containers, architectureOf } = ports.intake;
+  const { containers, architectureOf, internetAccess } = ports.intake;
   if (!(await containers.hasEngine())) {
-    return { spec, images: [], problems: [{ ...NO_ENGINE, ...first.location }], unavailable: [] };
+    return { spec, images: [], problems: [{ ...NO_ENGINE, ...first.location }], warnings: [], unavailable: [] };
+  }
+  const images = groups.map(({ program, location }) => ({ imageUri: program.imageUri, location }));
+  const hosts = checkImageHosts(images, spec, internetAccess);
+  if (hosts.problems.length > 0) {
+    return { spec, images: [], ...hosts, unavailable: [] };
   }
   const lookup = createLookup(ports.registry);
   const pinned = await Promise.all(
@@ -63,6 +70,7 @@ export async function pinImages(ports: ImagePorts, spec: JobSpec, draft: JobDraf
       image === null ? [] : { role: group.role, imageUri, image },
     ),
     problems: problems.filter((problem) => !isTransient(problem)),
+    warnings: hosts.warnings,
     unavailable: problems.filter(isTransient),
   };
 }
@@ -143,8 +151,4 @@ function locationOfImage(draft: JobDraft, role: Role): SourceLocation {
   const own = draft.pools.find((pool) => pool.role === role)?.program.imageUri;
   const image = own ?? masterOf(draft).program.imageUri;
   return image === undefined ? { path: '' } : locationOf(image);
-}
-
-function unique(problems: readonly Problem[]): readonly Problem[] {
-  return [...new Map(problems.map((problem) => [`${problem.path} ${problem.message}`, problem])).values()];
 }

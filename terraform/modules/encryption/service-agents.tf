@@ -11,6 +11,9 @@ locals {
     !var.with_secrets ? {} : {
       secretmanager = "service-${var.project_number}@gcp-sa-secretmanager.iam.gserviceaccount.com"
     },
+    !var.with_images ? {} : {
+      artifactregistry = "service-${var.project_number}@gcp-sa-artifactregistry.iam.gserviceaccount.com"
+    },
   )
 }
 

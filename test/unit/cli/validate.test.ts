@@ -56,6 +56,25 @@ describe('dropforge jobs validate', () => {
     expect(preview.stdout).toContain('warning: CONTAINER_ENGINE_MISSING');
   });
 
+  it('refuses an image that VMs of the deployment cannot pull, and needs no engine on this machine then', async () => {
+    await writeFile(join(work, 'image.yaml'), 'name: a\nimage: ghcr.io/o/digits:1\nmachine: n1-standard-4\n');
+    const deployment = { projectId: 'p', api: 'https://a.example', uploadBucket: 'u', jobsBucket: 'j' };
+    const validateIn = async (internetAccess: object | undefined) => {
+      await writeFile(join(work, 'deployment.json'), JSON.stringify({ ...deployment, internetAccess }));
+      const io = { cwd: work, hasContainerEngine: async () => false };
+      return await runCli(['jobs', 'validate', 'image.yaml', `--deployment=${join(work, 'deployment.json')}`], io);
+    };
+    const without = await validateIn({ regions: [] });
+    expect(without.stderr).toBe('');
+    expect(without.stdout).toMatch(
+      /error IMAGE_HOST_UNREACHABLE: .* ghcr\.io.*\n +→ .*remote_repositories.*nat = true/,
+    );
+    expect([without.code, without.stdout.includes('ENGINE')]).toEqual([1, false]);
+    // The region of the job is not known here.
+    expect((await validateIn({ regions: ['us-east1'] })).stdout).toContain('warning IMAGE_HOST_NOT_CHECKED');
+    expect((await validateIn(undefined)).stdout).not.toContain('IMAGE_HOST');
+  });
+
   it('prints the same as JSON, one object per line', async () => {
     const [good, bad] = await validateJson('good.yaml', 'bad.yaml');
     expect(good).toEqual({

@@ -34,6 +34,7 @@ type Given = {
   readonly registry?: ImageRegistry;
   readonly containers?: Partial<ContainerSettings>;
   readonly architectureOf?: IntakeSettings['architectureOf'];
+  readonly internetAccess?: IntakeSettings['internetAccess'];
 };
 
 function pin(spec: JobSpec, { registry = exampleRegistry(), containers = {}, ...other }: Given = {}) {
@@ -231,5 +232,56 @@ describe('an image that cannot run', () => {
     const { problems } = await pin(specOf(containerOf('a')), { registry, containers: { allowsRoot: false } });
     expect(problems.map(({ code }) => code)).toEqual(isRoot ? ['IMAGE_RUNS_AS_ROOT'] : []);
     expect((await pin(specOf(containerOf('a')), { registry })).problems).toEqual([]);
+  });
+});
+
+describe('images of registries outside of Google', () => {
+  const NONE = { regions: [], networks: {}, remoteRepositories: {} };
+  const OTHER = 'projects/p/global/networks/other';
+
+  async function verdictOf(imageUri: string, internetAccess: IntakeSettings['internetAccess'], more = {}) {
+    const requests: ImageRequest[] = [];
+    const registry = exampleRegistry(requests);
+    const spec = { ...specOf(containerOf(imageUri)), region: 'us-central1', ...more };
+    const { problems, warnings } = await pin(spec, { registry, internetAccess });
+    const codes = [...problems, ...warnings].map(({ code }) => code);
+    return [problems.length > 0 ? 'refused' : 'accepted', ...codes, `${requests.length} lookups`].join(', ');
+  }
+
+  it.each([
+    ['python:3.12', NONE, {}, 'refused, IMAGE_HOST_UNREACHABLE, 0 lookups'],
+    ['us-docker.pkg.dev/p/r/python:3.12', NONE, {}, 'accepted, 1 lookups'],
+    ['gcr.io/p/python', NONE, {}, 'accepted, 1 lookups'],
+    ['python:3.12', { ...NONE, regions: ['us-central1'] }, {}, 'accepted, 1 lookups'],
+    ['python:3.12', { ...NONE, regions: ['us-east1'] }, {}, 'refused, IMAGE_HOST_UNREACHABLE, 0 lookups'],
+    ['python:3.12', { ...NONE, regions: undefined }, {}, 'accepted, IMAGE_HOST_NOT_CHECKED, 1 lookups'],
+    ['python:3.12', NONE, { network: OTHER }, 'accepted, IMAGE_HOST_NOT_CHECKED, 1 lookups'],
+    ['python:3.12', { ...NONE, networks: { [OTHER]: ['us-central1'] } }, { network: OTHER }, 'accepted, 1 lookups'],
+    [
+      'python:3.12',
+      { ...NONE, regions: ['us-central1'], networks: { [OTHER]: [] } },
+      { network: OTHER },
+      'refused, IMAGE_HOST_UNREACHABLE, 0 lookups',
+    ],
+    ['python:3.12', NONE, { networkAttachment: 'a' }, 'accepted, IMAGE_HOST_NOT_CHECKED, 1 lookups'],
+    ['python:3.12', undefined, {}, 'accepted, 1 lookups'],
+  ])('are refused only if VMs certainly do not reach them: %s %j %j', async (imageUri, access, ...[more, expected]) => {
+    expect(await verdictOf(imageUri, access, more)).toBe(expected);
+  });
+
+  it('are refused with the field, the address in the deployment’s own repository if it has one, and NAT', async () => {
+    const remoteRepositories = { 'docker.io': 'us-central1-docker.pkg.dev/p/docker-hub' };
+    const spec = specOf(containerOf('python:3.12'), { program: containerOf(`ghcr.io/o/a@sha256:${A}`) });
+    const { problems } = await pin(spec, { internetAccess: { ...NONE, remoteRepositories } });
+    expect(problems).toMatchObject([
+      {
+        path: 'image',
+        message: expect.stringMatching(/python:3\.12 is on docker\.io, .* us-central1 reach no host outside of Google/),
+        remedy: expect.stringMatching(
+          /us-central1-docker\.pkg\.dev\/p\/docker-hub\/library\/python:3\.12,.*nat = true/,
+        ),
+      },
+      { path: 'image', remedy: expect.stringMatching(/remote_repositories.*nat = true/) },
+    ]);
   });
 });

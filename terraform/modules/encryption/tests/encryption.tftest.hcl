@@ -36,3 +36,15 @@ run "lets_secret_manager_use_the_key_for_secrets" {
     error_message = "The agent of Secret Manager must be able to use the key."
   }
 }
+
+run "lets_artifact_registry_use_the_key_for_remote_repositories" {
+  command = plan
+  variables {
+    encryption  = { kms_key_name = "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k" }
+    with_images = true
+  }
+  assert {
+    condition     = contains(keys(google_kms_crypto_key_iam_member.agent), "artifactregistry")
+    error_message = "The agent of Artifact Registry must be able to use the key."
+  }
+}

@@ -46,6 +46,7 @@ export async function findTarget(caller: Caller): Promise<Target> {
   }
   // Loaded on demand: most commands run against the embedded cloud and do not need these modules.
   const { readDeployment } = await import('#cli/client/deployment.ts');
+  const { describeDenial } = await import('#cli/client/describe-denial.ts');
   const { createAuthorizer } = await import('#cli/client/identity-token.ts');
   const deployment = await readDeployment(resolve(caller.io.cwd, caller.deployment));
   const { api, pageUrl, storage = null, pubsub, submitTopic = null, ...buckets } = deployment;
@@ -62,7 +63,7 @@ export async function findTarget(caller: Caller): Promise<Target> {
       pollIntervals: DEPLOYMENT_POLL_INTERVALS,
       remedies: {
         unreachable: 'check that the deployment exists (gcloud run services list)',
-        forbidden: "ask the operator of the deployment to add you to Terraform's api_access.members",
+        denied: describeDenial,
       },
     },
   };

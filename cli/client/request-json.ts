@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Denial } from '#cli/client/describe-denial.ts';
 import { Failure, NotFound, RetryableFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { readRetryAfterMs } from '#infra/network/retry-after.ts';
@@ -10,19 +11,24 @@ const errorResponseSchema = z.object({
   error: z.object({ message: z.string(), remedy: z.string().optional() }),
 });
 
-/** What to do if the server is unreachable, or rejects the credentials (401, 403). */
-export type Remedies = { readonly unreachable: string; readonly forbidden: string };
+/** What to do if the server is unreachable, or something before it rejects the credentials. */
+export type Remedies = { readonly unreachable: string; readonly denied: (denial: Denial) => string };
+
+/** Set by Identity-Aware Proxy on answers of its own (IAP docs, "Using query parameters and headers"). */
+const PROXY_HEADER = 'x-goog-iap-generated-response';
 
 export function embeddedRemedies(): Remedies {
   const start = `run \`${programName()} up\``;
-  return { unreachable: start, forbidden: start };
+  return { unreachable: start, denied: () => start };
 }
+
+type SentHeaders = Readonly<Record<string, string>>;
 
 type RequestOptions = {
   readonly method?: 'GET' | 'POST' | 'DELETE';
   readonly body?: string;
   readonly signal?: AbortSignal;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: SentHeaders;
   /** Defaults to those of an embedded cloud. */
   readonly remedies?: Remedies;
 };
@@ -41,7 +47,7 @@ export async function requestJson<T>(url: string, schema: z.ZodType<T>, options:
   }
   const text = await response.text();
   if (!response.ok) {
-    throw toFailure(response, describeErrorResponse(response, { text, remedies }));
+    throw toFailure(response, describeErrorResponse(response, { text, remedies, sent: headers }));
   }
   return schema.parse(JSON.parse(text));
 }
@@ -60,11 +66,13 @@ function toFailure({ status, headers }: Response, message: string): Failure {
 
 function describeErrorResponse(
   response: Response,
-  { text, remedies }: { readonly text: string; readonly remedies: Remedies },
+  { text, remedies, sent }: { readonly text: string; readonly remedies: Remedies; readonly sent: SentHeaders },
 ): string {
   const problem = errorResponseSchema.safeParse(parseJson(text));
-  if (!problem.success && (response.status === 401 || response.status === 403)) {
-    return `${new URL(response.url).origin} denied access (${response.status}): ${remedies.forbidden}.`;
+  const { status } = response;
+  if (!problem.success && (status === 401 || status === 403)) {
+    const denial = { status, isOfProxy: response.headers.has(PROXY_HEADER), authorization: sent.authorization };
+    return `${new URL(response.url).origin} denied access (${status}): ${remedies.denied(denial)}.`;
   }
   if (!problem.success) {
     return `${response.url} returned ${response.status} ${text.slice(0, 200)}`.trimEnd();

@@ -20,7 +20,7 @@ module "project_services" {
   project_id   = var.project_id
   with_cmek    = var.encryption != null
   with_budget  = var.budget != null
-  with_shells  = var.shell_access != null
+  with_iap     = var.shell_access != null || local.has_page
   with_secrets = length(var.secrets) > 0 || local.has_notifications || local.has_registries
 }
 
@@ -126,6 +126,7 @@ module "functions" {
       service_account = module.identities.emails[name]
       environment     = { for setting in function.settings : setting => local.settings[setting] }
       invokers        = local.invokers[name]
+      is_image_shared = name == "api" && local.has_page
     })
   }
   delivery = {

@@ -10,7 +10,7 @@ output "deployment" {
     # Also the audience of its callers’ tokens.
     api = local.api_url
     # Behind Identity-Aware Proxy, browsers open the page; otherwise the CLI serves it.
-    pageUrl      = var.page_url
+    pageUrl      = local.page_url
     uploadBucket = module.storage.bucket_names["uploads"]
     jobsBucket   = module.storage.bucket_names["jobs"]
     submitTopic  = module.messaging.topic_ids["submit"]

@@ -14,11 +14,7 @@ locals {
     local.has_registries ? ["REGISTRIES"] : [],
     var.containers.allow_root ? [] : ["CONTAINERS_AS_ROOT"],
   )
-  api_settings = concat(
-    local.intake_settings,
-    ["API_URL"],
-    var.iap_audience == null ? [] : ["IAP_AUDIENCE"],
-  )
+  api_settings    = concat(local.intake_settings, ["API_URL"])
   notify_settings = concat(local.event_settings, ["NOTIFICATION_CHANNELS"])
   provision_settings = concat(
     local.event_settings,
@@ -34,8 +30,6 @@ locals {
   heartbeat_url = "https://${local.prefix}-heartbeat-${data.google_project.this.number}.${var.region}.run.app"
 
   api_url = "https://${local.prefix}-api-${data.google_project.this.number}.${var.region}.run.app"
-
-  page_url = var.page_url
 
   settings = {
     PROJECT_ID              = var.project_id
@@ -57,7 +51,6 @@ locals {
     PAGE_URL           = local.page_url
     JOB_RIGHTS         = jsonencode(local.job_rights)
     API_URL            = local.api_url
-    IAP_AUDIENCE       = var.iap_audience
     KEEP_ON_FAILURE_SECONDS_MAX = tostring(
       tonumber(replace(var.keep_on_failure_max, "/[hm]$/", "")) * (endswith(var.keep_on_failure_max, "h") ? 3600 : 60)
     )

@@ -60,7 +60,7 @@ variable "notifications" {
 }
 
 variable "page_url" {
-  description = "Address of the page for links in messages, such as that of a load balancer; null for none."
+  description = "Address of the page for links in messages, such as that of a load balancer; null for that of page_access."
   type        = string
   default     = null
   validation {

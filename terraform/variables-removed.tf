@@ -42,3 +42,14 @@ variable "upload_users" {
     error_message = "upload_users was removed with only_own_jobs: list the members of one group in submitters, who read all jobs of their deployment, and deploy once for each group that must not see the other (docs/access.md)."
   }
 }
+
+# Without it, the page would not know who submits, and the grant of the proxy's agent would be removed.
+variable "iap_audience" {
+  description = "Removed: the page has a service of its own."
+  type        = any
+  default     = null
+  validation {
+    condition     = var.iap_audience == null
+    error_message = "iap_audience was removed: page_access deploys the page as a service of its own, with Identity-Aware Proxy. Set it instead, and turn the proxy off for the API: gcloud beta run services update dropforge-api --no-iap."
+  }
+}

@@ -105,17 +105,25 @@ variable "functions_dir" {
   default     = null
 }
 
-variable "iap_audience" {
-  description = "Audience of Identity-Aware Proxy's assertions for the API; null if it is not behind one."
-  type        = string
-  default     = null
-}
-
 variable "labels" {
   description = "Labels of all resources that support them, for example for cost allocation."
   type        = map(string)
   nullable    = false
   default     = {}
+}
+
+variable "page_access" {
+  description = "IAM members that may open the page in a browser, through Identity-Aware Proxy; null for no such page."
+  type        = object({ members = set(string) })
+  default     = null
+  validation {
+    condition = var.page_access == null || try(
+      length(var.page_access.members) > 0
+      && length(setintersection(var.page_access.members, ["allUsers", "allAuthenticatedUsers"])) == 0,
+      false,
+    )
+    error_message = "The page starts and cancels jobs and shows logs: list users, groups or domains, not the public."
+  }
 }
 
 variable "project_id" {

@@ -85,6 +85,8 @@ const REJECTED: readonly (readonly [string, string, RegExp])[] = [
   ],
   ['a public API', 'api_access={members=["allUsers"]}', /list users, groups or service accounts/],
   ['followers of earlier versions', 'update_followers=["group:a@example.com"]', /the CLI polls the API/],
+  ['a public page', 'page_access={members=["allAuthenticatedUsers"]}', /list users, groups or domains/],
+  ['an audience of an earlier version', 'iap_audience="/projects/1"', /page_access deploys the page/],
   ['public submitters', 'submitters=["allAuthenticatedUsers"]', /run programs at your expense/],
   [
     'a region of jobs without a subnet',
@@ -202,6 +204,14 @@ function describeConfigurations() {
     expect(resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member')).toHaveLength(4);
   });
 
+  it('has no page for browsers and no links to one without page_access or page_url', async () => {
+    const resources = await plan(terraform, '.', REQUIRED);
+    expect(
+      resources.filter(({ type }) => /^google_(cloud_run_service|iap_)/.test(type) && !/_iam_/.test(type)),
+    ).toEqual([]);
+    expect(JSON.stringify(resources)).not.toMatch(/PAGE_URL|IAP_AUDIENCE|on_deploy_update_policy":\[\{/);
+  });
+
   it('enables Secret Manager only for secrets, and outputs the commands that set their values', async () => {
     const servicesOf = async (...args: readonly string[]) => {
       const resources = await plan(terraform, '.', [...REQUIRED, ...args]);
@@ -231,14 +241,6 @@ function describeConfigurations() {
     );
     const shown = await terraform.must('.', ['show', 'plan.bin']);
     expect(shown).toContain('gcloud secrets versions add slack-team --project=my-project --data-file=-');
-  });
-
-  it('tells the API the audiences of the tokens that prove who calls', async () => {
-    const audience = '/projects/1/locations/us-central1/services/dropforge-api';
-    const resources = await plan(terraform, '.', [...REQUIRED, `-var=iap_audience=${audience}`]);
-    const api = resources.find(({ type, key }) => type === 'google_cloudfunctions2_function' && key === 'api');
-    const environment = { API_URL: 'https://dropforge-api-123456789012.us-central1.run.app', IAP_AUDIENCE: audience };
-    expect(api).toMatchObject({ values: { service_config: [{ environment_variables: environment }] } });
   });
 
   it('uses existing subnets without creating a network', async () => {

@@ -18,6 +18,8 @@ import { MANAGED_BY } from '#shared/protocol/vm-labels.ts';
 import { TUNING_COMMIT_TRIES_MAX } from '#shared/use-cases/handle-tuning-event.ts';
 import { type AppliedRoot, describeAppliedRoot, PROJECT, VARIABLES } from '../support/terraform/applied-root.ts';
 
+const PAGE_URL = 'https://dropforge-page-123456789012.us-central1.run.app';
+
 describeAppliedRoot(describeDeployment);
 
 function describeDeployment({
@@ -59,14 +61,13 @@ function describeDeployment({
     );
 
     it.each(FUNCTION_NAMES)('%s has exactly the settings that it declares', (name) => {
-      // Only deployments with a customer-managed key, with rights of jobs, with an address of the page, behind
-      // Identity-Aware Proxy, with logins to registries or without root in containers set these.
+      // Only deployments with a customer-managed key, with rights of jobs, with logins to registries or without root in
+      // containers set these; the audience of Identity-Aware Proxy is a setting of the page alone.
       const containers = ['REGISTRIES', 'CONTAINERS_AS_ROOT'];
       const optional: readonly string[] = [
         ...ENDPOINT_SETTINGS,
         'DISK_KMS_KEY',
         'JOB_RIGHTS',
-        'PAGE_URL',
         'IAP_AUDIENCE',
         ...containers,
       ];
@@ -96,7 +97,8 @@ function describeDeployment({
     it.each(FUNCTION_NAMES)('%s can be called only by its invokers', (name) => {
       const hasPublicIngress = name === 'api';
       expect(configOf(name).ingress_settings).toBe(hasPublicIngress ? 'ALLOW_ALL' : 'ALLOW_INTERNAL_ONLY');
-      const callers = isEventFunction(name) ? [memberOf('push')] : name === 'heartbeat' ? [memberOf('vm')] : undefined;
+      const members = { heartbeat: memberOf('vm'), api: 'group:cli@example.com' };
+      const callers = isEventFunction(name) ? [memberOf('push')] : [members[name as keyof typeof members]];
       expect(find('google_cloud_run_service_iam_binding', name).members).toEqual(callers);
     });
 
@@ -122,6 +124,63 @@ function describeDeployment({
         UPLOAD_BUCKET: `${PROJECT}-dropforge-uploads`,
         JOBS_BUCKET: `${PROJECT}-dropforge-jobs`,
       });
+    });
+  });
+
+  describe('the page', () => {
+    const page = () => all('google_cloud_run_service')[0]?.values ?? {};
+    const first = (value: unknown) => Object(value)[0] as Readonly<Record<string, unknown>>;
+    const spec = () => first(first(page().template).spec);
+    const container = () => first(spec().containers);
+    const settings = () =>
+      Object.fromEntries(
+        (container().env as readonly { readonly name: string; readonly value: string }[]).map((env) => [
+          env.name,
+          env.value,
+        ]),
+      );
+
+    it('is a service of its own behind Identity-Aware Proxy, which alone may call it; the API is called by its members', () => {
+      expect(page().name).toBe('dropforge-page');
+      expect(first(page().metadata).annotations).toMatchObject({ 'run.googleapis.com/iap-enabled': 'true' });
+      const [invokers] = all('google_cloud_run_service_iam_binding').filter(({ name }) => name === 'page');
+      expect(invokers?.values).toMatchObject({
+        service: 'dropforge-page',
+        role: 'roles/run.invoker',
+        members: ['serviceAccount:service-123456789012@gcp-sa-iap.iam.gserviceaccount.com'],
+      });
+      expect(all('google_iap_web_cloud_run_service_iam_binding').map(({ values }) => values)).toMatchObject([
+        {
+          cloud_run_service_name: 'dropforge-page',
+          role: 'roles/iap.httpsResourceAccessor',
+          members: ['group:team@example.com'],
+        },
+      ]);
+      const services = all('google_project_service').map(({ values }) => values.service);
+      expect(services).toContain('iap.googleapis.com');
+    });
+
+    it('runs the image of api as its account, with its settings and the audience that IAP signs for', () => {
+      expect(container().image).toBe('google_cloud_run_v2_service/dropforge-api/template/containers/image');
+      expect(functionOf('api').build_config).toMatchObject([{ on_deploy_update_policy: [{}] }]);
+      expect(spec().service_account_name).toBe(emailOf('api'));
+      const { IAP_AUDIENCE: audience, ...others } = settings();
+      expect(others).toEqual(environmentOf('api'));
+      expect(audience).toBe('/projects/123456789012/locations/us-central1/services/dropforge-page');
+      expect(readSettings('api', settings())).not.toHaveProperty('problem');
+      const { available_memory: memory, max_instance_request_concurrency: concurrency } = configOf('api');
+      expect(container().resources).toMatchObject([{ limits: { cpu: '1', memory } }]);
+      expect(spec().container_concurrency).toBe(concurrency);
+    });
+
+    it('has a new revision whenever the archive of api changes, whatever the tag of its image', () => {
+      const [source] = all('google_storage_bucket_object').filter(({ key }) => key === 'api');
+      const annotations = first(first(page().template).metadata).annotations;
+      expect(annotations).toMatchObject({ 'dropforge/source': source?.values.name });
+    });
+
+    it('is where links in messages lead', () => {
+      expect(environmentOf('notify').PAGE_URL).toBe(PAGE_URL);
     });
   });
 
@@ -192,7 +251,7 @@ function describeDeployment({
     expect(await readDeployment(file)).toEqual({
       projectId: PROJECT,
       api: environmentOf('api').API_URL,
-      pageUrl: null,
+      pageUrl: PAGE_URL,
       uploadBucket: environmentOf('on-upload').UPLOAD_BUCKET,
       jobsBucket: environmentOf('on-upload').JOBS_BUCKET,
       submitTopic: expect.stringMatching(/dropforge-submit/),

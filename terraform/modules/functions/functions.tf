@@ -12,6 +12,13 @@ resource "google_cloudfunctions2_function" "this" {
     docker_repository = google_artifact_registry_repository.images.id
     service_account   = var.build_account.name
 
+    # An image that is complete in itself. By default, Cloud Run replaces its lower layers (Cloud Run functions docs,
+    # "Execution environment security"), which another service would have to repeat.
+    dynamic "on_deploy_update_policy" {
+      for_each = each.value.is_image_shared ? [true] : []
+      content {}
+    }
+
     source {
       storage_source {
         bucket = var.source_bucket
@@ -50,4 +57,13 @@ resource "google_cloud_run_service_iam_binding" "invokers" {
     # Replacing the function replaces its service, which then lacks this binding.
     replace_triggered_by = [google_cloudfunctions2_function.this[each.key].id]
   }
+}
+
+# Depends on all functions: it is read after they have changed.
+data "google_cloud_run_v2_service" "shared" {
+  for_each   = { for name, function in var.functions : name => function if function.is_image_shared }
+  project    = var.project_id
+  location   = var.region
+  name       = "${var.prefix}-${each.key}"
+  depends_on = [google_cloudfunctions2_function.this]
 }

@@ -1,3 +1,13 @@
+output "images" {
+  description = "Images of the functions whose image is shared, as they run now."
+  value       = { for name, service in data.google_cloud_run_v2_service.shared : name => service.template[0].containers[0].image }
+}
+
+output "source_names" {
+  description = "Names of the archives' objects, which contain checksums, by function."
+  value       = { for name, object in google_storage_bucket_object.source : name => object.name }
+}
+
 output "subscription_names" {
   description = "Subscription names by function."
   value       = { for name, subscription in google_pubsub_subscription.this : name => subscription.name }

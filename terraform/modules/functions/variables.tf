@@ -29,6 +29,7 @@ variable "functions" {
     timeout_seconds   = optional(number, 60)
     instances_max     = optional(number, 10)
     concurrency       = optional(number, 1)
+    is_image_shared   = optional(bool, false)
     ingress           = optional(string, "ALLOW_INTERNAL_ONLY")
     deliveries_max    = optional(number, 10)
     retention_seconds = optional(number, 604800)

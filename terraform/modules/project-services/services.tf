@@ -16,7 +16,7 @@ locals {
     ],
     var.with_cmek ? ["cloudkms.googleapis.com"] : [],
     var.with_secrets ? ["secretmanager.googleapis.com"] : [],
-    var.with_shells ? ["iap.googleapis.com"] : [],
+    var.with_iap ? ["iap.googleapis.com"] : [],
     var.with_budget ? ["billingbudgets.googleapis.com"] : [],
   )
 }

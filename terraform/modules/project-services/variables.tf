@@ -18,15 +18,15 @@ variable "with_cmek" {
   default     = false
 }
 
-variable "with_secrets" {
-  description = "Whether to enable Secret Manager."
+variable "with_iap" {
+  description = "Whether to enable Identity-Aware Proxy, through which shells in VMs and the page are opened."
   type        = bool
   nullable    = false
   default     = false
 }
 
-variable "with_shells" {
-  description = "Whether to enable Identity-Aware Proxy, through which shells in VMs are opened."
+variable "with_secrets" {
+  description = "Whether to enable Secret Manager."
   type        = bool
   nullable    = false
   default     = false

@@ -9,6 +9,8 @@ export const VARIABLES = [
   '-var=runtime_images={"2.11"={machine_images=["m-a","m-b"],image="i",python_version="3.10",gpus=["nvidia-l4"]},arm={image="a",architecture="ARM64"}}',
   '-var=jobs={runtime_version="2.11",zones=["us-central1-a","us-central1-b"]}',
   '-var=notifications={team={kind="slack",secret="slack-team"},hooks={kind="webhook",secret="hook-url",signing_secret="hook-key",states=["FAILED","INTERRUPTED"],trials=true}}',
+  '-var=api_access={members=["group:cli@example.com"]}',
+  '-var=page_access={members=["group:team@example.com"]}',
 ];
 
 export type AppliedRoot = ReturnType<typeof lookUp> & { terraform(): TerraformCopy };

@@ -147,8 +147,18 @@ function computedValue({ type }: AttributeSchema, path: readonly string[]): Valu
     case 'bool':
       return false;
     default:
-      return Array.isArray(type) && type[0] === 'map' ? {} : [];
+      return computedCollection(type, path);
   }
+}
+
+/** A list of objects has one; other collections are empty. */
+function computedCollection(type: unknown, path: readonly string[]): Value {
+  const [kind, element] = Array.isArray(type) ? type : [];
+  if (kind !== 'list' || !Array.isArray(element) || element[0] !== 'object') {
+    return kind === 'map' ? {} : [];
+  }
+  const attributes = Object.entries(element[1] as Readonly<Record<string, unknown>>);
+  return [Object.fromEntries(attributes.map(([key, inner]) => [key, computedValue({ type: inner }, [...path, key])]))];
 }
 
 type Walk = {

@@ -26,7 +26,10 @@ export type Bench = {
 /** By the name on the command line. */
 export const BENCHES: Readonly<Record<string, Bench>> = {
   pipeline: { what: 'latency from an upload to a VM, next to empty functions', measure: benchPipelineLatency },
-  archive: { what: 'time and memory to inspect archives of 1 GiB, next to tar', measure: benchArchiveInspection },
+  archive: {
+    what: 'time and memory to inspect archives of 1 GiB, next to tar, and of the largest',
+    measure: benchArchiveInspection,
+  },
   reconcile: { what: 'reads of a reconcile tick with 10,000 healthy replicas', measure: benchReconcileReads },
   start: { what: "time and memory from a function's start to its first response", measure: benchFunctionStart },
   packages: { what: 'first and second start of jobs with the same requirements', measure: benchPackageStart },

@@ -3,14 +3,21 @@
 locals {
   all_functions = {
     on-upload = {
-      description     = "Creates a job from an upload, or a report with the reason for the rejection."
-      topic           = "uploads"
+      description = "Creates a job from an upload, or a report with the reason for the rejection."
+      topic       = "uploads"
+      # The largest package, a zip of 2 GiB with 10 GiB, takes 46 to 87 s of a CPU and 210 MiB besides the client libraries
+      # (npm run bench -- archive), within 240 s (shared/package/archive/package-limits.ts).
+      memory_mib      = 512
+      cpu             = "1"
       timeout_seconds = 300
       settings        = local.intake_settings
     }
     on-submit = {
-      description     = "Creates a job from a message, or a report with the reason for the rejection."
-      topic           = "submit"
+      description = "Creates a job from a message, or a report with the reason for the rejection."
+      topic       = "submit"
+      # As on-upload.
+      memory_mib      = 512
+      cpu             = "1"
       timeout_seconds = 300
       settings        = local.intake_settings
     }

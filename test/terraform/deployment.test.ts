@@ -14,6 +14,7 @@ import {
   UNINDEXED_FIELDS,
 } from '#infra/google-cloud/firestore/collections.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
+import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
 import { MANAGED_BY } from '#shared/protocol/vm-labels.ts';
 import { TUNING_COMMIT_TRIES_MAX } from '#shared/use-cases/handle-tuning-event.ts';
 import { type AppliedRoot, describeAppliedRoot, PROJECT, VARIABLES } from '../support/terraform/applied-root.ts';
@@ -81,10 +82,20 @@ function describeDeployment({
     it.each(FUNCTION_NAMES)('%s has the memory that its client libraries and computations need', (name) => {
       const memory: Readonly<Record<string, string>> = {
         ...{ provision: '512Mi', teardown: '512Mi', tuning: '1024Mi' },
+        // A zip of 10 GiB takes 210 MiB besides the client libraries (npm run bench -- archive).
+        ...{ 'on-upload': '512Mi', 'on-submit': '512Mi' },
         // Several parts of uploads at once, and the cache of metrics.
         api: '1024Mi',
       };
       expect(configOf(name).available_memory).toBe(memory[name] ?? '256Mi');
+    });
+
+    it.each(['on-upload', 'on-submit', 'api'])('%s has the time and CPU to inspect the largest package', (name) => {
+      const { available_cpu, timeout_seconds } = configOf(name);
+      const seconds = PACKAGE_LIMITS.inspectionMsMax / 1_000;
+      // Sixty seconds are left for the start and for all else that intake does.
+      expect(Number(timeout_seconds)).toBeGreaterThanOrEqual(seconds + 60);
+      expect(Number(available_cpu) * seconds).toBeGreaterThanOrEqual(PACKAGE_LIMITS.inspectionCpuSecondsMax);
     });
 
     it('handle no more messages of tunings at once than one commit has tries', () => {

@@ -1,5 +1,7 @@
 import type { PackageRef } from '#shared/domain/job.ts';
 import type { JobSpec, Program } from '#shared/domain/job-spec.ts';
+import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
+import { packageProblem } from '#shared/package/archive/package-problem.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
@@ -49,8 +51,9 @@ export async function checkPackages(
 ): Promise<PackageCheck> {
   const uris = [...new Set(programs.flatMap(({ packageUris }) => packageUris))];
   const { found, missingUris, problems } = await findPackages(ports, uris);
+  const tooLarge = checkTotal(found.map(({ info }) => info));
   const inspected: Inspected[] = [];
-  for (const { uri, info } of found) {
+  for (const { uri, info } of tooLarge.length > 0 ? [] : found) {
     const isKnown = known?.uri === uri && known.generation === info.generation;
     const report = isKnown ? known.report : await inspectPackage(packageSourceOf(ports.objects, info));
     inspected.push({ uri, info, report });
@@ -58,11 +61,19 @@ export async function checkPackages(
   const findings = programs.map((program) => findingsOf(program, inspected));
   return {
     packages: inspected.map(({ uri, info }) => pin(uri, info)),
-    problems: [...problems, ...unique(findings.flatMap((finding) => finding.problems))],
+    problems: [...problems, ...tooLarge, ...unique(findings.flatMap((finding) => finding.problems))],
     warnings: unique(findings.flatMap((finding) => finding.warnings)),
     reportsOf: (program) => packagesOf(program, inspected).map(({ report }) => report),
     missingUris,
   };
+}
+
+/** The functions that read packages have the time for as many bytes as this, in one package or several. */
+function checkTotal(infos: readonly ObjectInfo[]): readonly Problem[] {
+  const { compressedBytesMax } = PACKAGE_LIMITS;
+  const totalBytes = infos.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const message = `The packages of the job have ${totalBytes} bytes in total; the maximum is ${compressedBytesMax}.`;
+  return totalBytes > compressedBytesMax ? [packageProblem('ARCHIVE_TOO_LARGE', message)] : [];
 }
 
 function packagesOf({ packageUris }: Program, inspected: readonly Inspected[]): readonly Inspected[] {

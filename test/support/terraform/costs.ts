@@ -80,7 +80,6 @@ function idleRows(deployed: DeployedSettings): readonly Row[] {
 
 function jobRows(deployed: DeployedSettings): readonly Row[] {
   const heartbeats = (JOBS * SECONDS_A_JOB) / deployed.heartbeatSeconds;
-  const small = runs(deployed.functionOf('report'), 8 * JOBS, 2);
   const [reads, writes] = [18 * JOBS, 24 * JOBS];
   return [
     row('heartbeats', 'requests of 0.1 s', runs(deployed.functionOf('heartbeat'), heartbeats, BILLED_SECONDS_MIN)),
@@ -94,7 +93,8 @@ function jobRows(deployed: DeployedSettings): readonly Row[] {
       'runs of 45 s',
       runs(deployed.functionOf('provision'), 2 * JOBS, 45),
     ),
-    { name: 'intake, reports', usage: `${count(8 * JOBS)} runs of 1 to 3 s`, dollars: small.dollars },
+    row('intake', 'runs of 2 s', runs(deployed.functionOf('on-upload'), 2 * JOBS, 2)),
+    row('reports', 'runs of 2 s', runs(deployed.functionOf('report'), 6 * JOBS, 2)),
     {
       name: 'jobs in Firestore',
       usage: `${count(reads)} reads, ${count(writes)} writes`,

@@ -28,7 +28,11 @@ locals {
 
   project_grants = merge(local.database_grants, local.archive_grants, [
     for account, granted in local.permissions : {
-      for role in try(granted.project, []) : "${account}/${role}" => { account = account, role = role }
+      for role in try(granted.project, []) : "${account}/${role}" => {
+        account   = account
+        role      = role
+        condition = lookup(local.role_conditions, role, null)
+      }
     }
   ]...)
 

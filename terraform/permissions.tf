@@ -7,8 +7,8 @@ locals {
     on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages }
     on-submit       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages }
     on-control      = { database = "write", publishes = local.stages }
-    provision       = { database = "write", jobs = ["success"], publishes = local.stages, project = ["vm_creator"], acts_as = concat(["vm"], var.job_accounts) }
-    teardown        = { database = "write", publishes = local.stages, project = ["vm_remover"] }
+    provision       = { database = "write", jobs = ["success"], publishes = local.stages, project = ["vm_creator", "vm_sources"], acts_as = concat(["vm"], var.job_accounts) }
+    teardown        = { database = "write", publishes = local.stages, project = ["vm_remover", "vm_lister"] }
     tuning          = { database = "write", publishes = local.stages }
     watch           = { database = "write", publishes = local.stages }
     on-interruption = { database = "write", publishes = local.stages }
@@ -67,24 +67,31 @@ locals {
     }
   }
 
-  # Google's predefined roles for Compute Engine allow every operation on any VM, disk and image.
+  # Google's predefined roles for Compute Engine allow every operation on any VM, disk and image. What changes a VM is
+  # apart from what is read or used for it, because it has a condition on the VM's name (role_conditions).
   custom_roles = {
     vm_creator = {
       title       = "Dropforge VM creator"
-      description = "Creates VMs from images and machine images, and deletes those of a failed placement."
+      description = "Creates VMs, and deletes those of a failed placement."
+      permissions = [
+        "compute.instances.create",
+        "compute.instances.delete",
+        "compute.instances.setLabels",
+        "compute.instances.setMetadata",
+        "compute.instances.setServiceAccount",
+        "compute.instances.setTags",
+      ]
+    }
+    vm_sources = {
+      title       = "Dropforge VM sources"
+      description = "Uses images, machine images, disks, subnets and reservations for VMs, and reads VMs."
       permissions = concat(local.has_network_attachments ? ["compute.instances.pscInterfaceCreate"] : [], [
         "compute.disks.create",
         "compute.disks.setLabels",
         "compute.disks.use",
         "compute.images.get",
         "compute.images.useReadOnly",
-        "compute.instances.create",
-        "compute.instances.delete",
         "compute.instances.get",
-        "compute.instances.setLabels",
-        "compute.instances.setMetadata",
-        "compute.instances.setServiceAccount",
-        "compute.instances.setTags",
         "compute.machineImages.get",
         "compute.machineImages.useReadOnly",
         "compute.reservations.get",
@@ -95,18 +102,27 @@ locals {
     }
     vm_remover = {
       title       = "Dropforge VM remover"
-      description = "Lists and deletes VMs."
-      permissions = [
-        "compute.instances.delete",
-        "compute.instances.get",
-        "compute.instances.list",
-        "compute.zoneOperations.get",
-      ]
+      description = "Deletes VMs."
+      permissions = ["compute.instances.delete"]
+    }
+    vm_lister = {
+      title       = "Dropforge VM lister"
+      description = "Lists and reads VMs."
+      permissions = ["compute.instances.get", "compute.instances.list", "compute.zoneOperations.get"]
     }
     log_reader = {
       title       = "Dropforge log reader"
       description = "Reads log entries only."
       permissions = ["logging.logEntries.list"]
     }
+  }
+
+  # A list is a request to the project, so no condition on names may apply to it (IAM docs, "Resource-based access").
+  role_conditions = { for role in ["vm_creator", "vm_remover"] : role => local.vm_condition }
+
+  # The names of VMs: shared/domain/vm-name.ts.
+  vm_condition = {
+    title      = "vms-of-jobs-only"
+    expression = "resource.type != \"compute.googleapis.com/Instance\" || resource.name.extract(\"/instances/{name}\").startsWith(\"df-\")"
   }
 }

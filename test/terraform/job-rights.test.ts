@@ -178,7 +178,7 @@ function describeRights() {
 
   it('let provision create Private Service Connect interfaces only with network attachments', async () => {
     const permissionsIn = (found: readonly Resource[]) =>
-      found.find(({ type, key }) => type === 'google_project_iam_custom_role' && key === 'vm_creator')?.values
+      found.find(({ type, key }) => type === 'google_project_iam_custom_role' && key === 'vm_sources')?.values
         .permissions;
     expect(permissionsIn(resources)).toContain('compute.instances.pscInterfaceCreate');
     expect(permissionsIn(await plan(terraform, '.', REQUIRED))).not.toContain('compute.instances.pscInterfaceCreate');

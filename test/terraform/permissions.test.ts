@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import { leaveOut } from '../support/run/leave-out.ts';
 import { apply, type Resource } from '../support/terraform/deployed-state.ts';
+import { isAllowed, listPermissions } from '../support/terraform/iam-policy.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
 const PROJECT = 'my-project';
@@ -40,6 +42,8 @@ function accountOf(member: unknown): string {
   return /google_service_account\/dropforge-([a-z-]+)\//.exec(String(member))?.[1] ?? String(member);
 }
 
+const memberOf = (account: string) => `google_service_account/dropforge-${account}/member`;
+
 /** Lists the grants of a resource type as `account → target`, sorted. */
 function listGrants(type: string, target: (values: Resource['values']) => unknown): readonly string[] {
   return all(type)
@@ -64,6 +68,8 @@ function describePermissions() {
     ];
     const others = [
       'provision → dropforge_vm_creator',
+      'provision → dropforge_vm_sources',
+      'teardown → dropforge_vm_lister',
       'teardown → dropforge_vm_remover',
       'api → dropforge_log_reader',
       'vm → roles/logging.logWriter',
@@ -101,18 +107,46 @@ function describePermissions() {
     const computeRoles = all('google_project_iam_custom_role')
       .filter(({ values }) => JSON.stringify(values.permissions).includes('compute.'))
       .map(({ values }) => values.role_id);
-    expect(computeRoles.sort()).toEqual(['dropforge_vm_creator', 'dropforge_vm_remover']);
+    expect(computeRoles.sort()).toEqual([
+      'dropforge_vm_creator',
+      'dropforge_vm_lister',
+      'dropforge_vm_remover',
+      'dropforge_vm_sources',
+    ]);
     const granted = [...all('google_project_iam_member'), ...all('google_service_account_iam_member')];
     expect(granted.filter(({ values }) => /roles\/(compute|owner|editor|admin)/.test(String(values.role)))).toEqual([]);
   });
 
-  it('let teardown delete VMs, but not create them', () => {
-    const remover = all('google_project_iam_custom_role').find(({ key }) => key === 'vm_remover');
-    expect(remover?.values.permissions).toEqual([
-      'compute.instances.delete',
-      'compute.instances.get',
-      'compute.instances.list',
-      'compute.zoneOperations.get',
+  it('let provision and teardown change only VMs that have the name of a replica, and teardown create none', () => {
+    const replica = { role: 'master' as const, index: 0 };
+    const vmName = vmNameOf('digits_1', 1, replica);
+    const may = (account: string, action: string, instance: string) =>
+      isAllowed(resources, {
+        member: memberOf(account),
+        permission: `compute.instances.${action}`,
+        on: '*',
+        name: `projects/${PROJECT}/zones/us-central1-a/instances/${instance}`,
+      });
+    for (const action of ['create', 'delete', 'setLabels', 'setMetadata', 'setServiceAccount', 'setTags']) {
+      expect([may('provision', action, vmName), may('provision', action, 'database')], action).toEqual([true, false]);
+    }
+    expect([may('teardown', 'delete', vmName), may('teardown', 'delete', 'database')]).toEqual([true, false]);
+    expect([may('teardown', 'create', vmName), may('teardown', 'setMetadata', vmName)]).toEqual([false, false]);
+  });
+
+  it('let provision and teardown read every VM: a condition on names would answer 403 to a list', () => {
+    const unconditional = all('google_project_iam_member').filter(
+      ({ values }) => (values.condition as readonly unknown[]).length === 0,
+    );
+    const permissionsOf = (account: string) =>
+      listPermissions([...unconditional, ...all('google_project_iam_custom_role')], memberOf(account));
+    expect(permissionsOf('teardown')).toEqual([
+      'compute.instances.get on *',
+      'compute.instances.list on *',
+      'compute.zoneOperations.get on *',
+    ]);
+    expect(permissionsOf('provision').filter((permission) => permission.startsWith('compute.instances.'))).toEqual([
+      'compute.instances.get on *',
     ]);
   });
 

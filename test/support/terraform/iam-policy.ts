@@ -115,8 +115,16 @@ function conditionsOf({ condition }: Resource['values']): readonly string[] {
   return ((condition ?? []) as readonly { readonly expression: string }[]).map(({ expression }) => expression);
 }
 
+/** A condition on the names of instances, which all other resources pass. */
+const ON_INSTANCES =
+  /^resource\.type != "compute\.googleapis\.com\/Instance" \|\| resource\.name\.extract\("\/instances\/\{name\}"\)\.startsWith\("([^"]+)"\)$/;
+
 /** The conditions that this configuration has: one comparison of `resource.name` with a text. */
 function evaluate(expression: string, name: string): boolean {
+  const prefix = ON_INSTANCES.exec(expression)?.[1];
+  if (prefix !== undefined) {
+    return !name.includes('/instances/') || name.includes(`/instances/${prefix}`);
+  }
   const comparison = /^resource\.name(?:\.(startsWith|endsWith)\("([^"]*)"\)| == "([^"]*)")$/.exec(expression);
   const [, operator, text = '', equal] = comparison ?? [];
   if (comparison === null) {

@@ -14,6 +14,11 @@ const messagePublishedSchema = z.object({
   }),
 });
 
+/** When the message was published; all deliveries of it have the same time. */
+export function publishedAtOf({ time }: CloudEvent<unknown>): number | undefined {
+  return time === undefined ? undefined : Date.parse(time);
+}
+
 export type ReceivedMessage = {
   readonly messageId: string;
   readonly data: Buffer;

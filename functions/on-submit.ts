@@ -1,5 +1,5 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
-import { receiveMessage } from '#functions/decode-message.ts';
+import { publishedAtOf, receiveMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
 import { handleSubmitMessage } from '#shared/use-cases/intake/handle-submit-message.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
@@ -10,7 +10,8 @@ export function createOnSubmit(ports: PortsFor<SubmitPorts>) {
     const message = receiveMessage(event, ports.logger);
     if (message !== undefined) {
       const { messageId } = message;
-      const { verdict, jobId } = await handleSubmitMessage(ports, message, ports.clock.now());
+      const published = { ...message, publishedAt: publishedAtOf(event) };
+      const { verdict, jobId } = await handleSubmitMessage(ports, published, ports.clock.now());
       ports.logger.log('INFO', 'submission handled', { messageId, verdict, jobId });
     }
   };

@@ -1,5 +1,5 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
-import { decodeMessage } from '#functions/decode-message.ts';
+import { decodeMessage, publishedAtOf } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
 import { storageObjectSchema } from '#shared/protocol/stage-message.ts';
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
@@ -12,7 +12,7 @@ export function createOnUpload(ports: PortsFor<SubmitPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const upload = decodeMessage(event, storageObjectSchema, ports.logger);
     if (upload !== undefined) {
-      const outcome = await handleUpload(ports, upload, ports.clock.now());
+      const outcome = await handleUpload(ports, { ...upload, publishedAt: publishedAtOf(event) }, ports.clock.now());
       const verdict = outcome?.verdict ?? 'IGNORED';
       ports.logger.log('INFO', 'upload handled', { ...upload, verdict, jobId: outcome?.jobId });
     }

@@ -143,6 +143,8 @@ type JobCommon = {
   readonly waitingFor: Cause | null;
   /** When a quota was first exceeded that has been exceeded in every placement since; null if the last one was not. */
   readonly quotaWaitSince: TimestampMs | null;
+  /** When a service perimeter first denied a request; null if none has since the program last started. */
+  readonly deniedSince: TimestampMs | null;
   /** The limit that the VMs of this job or of those before it exceeded; null once its VMs exist. */
   readonly waitsFor: WaitedLimit | null;
 };

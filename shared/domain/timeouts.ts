@@ -144,6 +144,14 @@ const UNUSED_VMS_BACKOFF_FACTOR = 6;
  */
 export const QUOTA_WAIT_MS_MAX = 24 * 3_600_000;
 
+/**
+ * For how long after the first denial of a service perimeter a job or an upload is retried, and how often: a perimeter
+ * that was created or changed can deny for up to 30 minutes what its rules allow (VPC Service Controls docs, "Create a
+ * service perimeter"). Each retry may start VMs.
+ */
+export const PERIMETER_SETTLING_MS_MAX = 1_800_000;
+export const PERIMETER_RETRY_MS = 300_000;
+
 /** An attempt that ran for this long resets the interruption backoff. */
 export const STABLE_RUN_MS = 60_000;
 

@@ -165,6 +165,7 @@ const jobCommon = {
   ),
   waitingFor: storedCauseSchema.nullable(),
   quotaWaitSince: timestamp.nullable().default(null),
+  deniedSince: timestamp.nullable().default(null),
   waitsFor: z
     .object({
       ...{ metric: z.string(), family: z.string().nullable(), limit: z.number(), region: z.string().nullable() },

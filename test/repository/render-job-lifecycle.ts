@@ -13,7 +13,7 @@ const POLICIES: Readonly<Record<CauseClass, string>> = {
   quota: 'the next zone; the job fails if the limit is too low for it alone',
   interruption: 'a new attempt, after a backoff if the last one was short',
   user: 'the job fails; a new attempt while restarts are left and a retry can help',
-  configuration: 'the job fails',
+  configuration: 'the job fails; `PERIMETER_DENIED` before the program ran is retried for half an hour',
   internal: 'the job fails',
   cancel: 'the job is cancelled',
 };

@@ -20,6 +20,7 @@ const EXAMPLE_VARIABLES: Readonly<Record<string, readonly string[]>> = {
     '-var=project_number=123456789012',
     '-var=access_policy=123456789',
     '-var=team=research@example.com',
+    '-var=operators=["user:grace@example.com"]',
   ],
   'examples/hardened': [
     '-var=project_id=my-project',
@@ -253,7 +254,7 @@ function describeConfigurations() {
     expect(JSON.stringify(functionOf('on-upload'))).toContain('"ZONES":"us-central1"');
   });
 
-  it('encloses the deployment of examples/perimeter, with ingress for the team and for builds, and no egress', async () => {
+  it('encloses the deployment of examples/perimeter, with ingress for the team, those who apply it, and builds, and no egress', async () => {
     const at = 'examples/perimeter';
     const perimeterOf = async (...args: readonly string[]) => {
       const resources = await plan(terraform, at, [...(EXAMPLE_VARIABLES[at] ?? []), ...args]);
@@ -265,9 +266,18 @@ function describeConfigurations() {
     expect(name).toBe('accessPolicies/123456789/servicePerimeters/dropforge');
     expect(status).toMatchObject({
       resources: ['projects/123456789012'],
-      ingress_policies: [{ title: 'build' }, { title: 'team' }],
+      ingress_policies: [{ title: 'build' }, { title: 'operators' }, { title: 'team' }],
       egress_policies: [],
     });
+    const [, operators] = Object(status).ingress_policies as readonly {
+      readonly ingress_from: readonly [{ readonly identities: readonly string[] }];
+      readonly ingress_to: readonly [{ readonly operations: readonly { readonly service_name: string }[] }];
+    }[];
+    expect(operators?.ingress_from[0].identities).toEqual(['user:grace@example.com']);
+    // Terraform reads and changes something of each.
+    expect(operators?.ingress_to[0].operations.map((one) => one.service_name).sort()).toEqual(
+      (Object(status).restricted_services as readonly string[]).toSorted(),
+    );
     const restricted = ['storage', 'secretmanager', 'compute', 'artifactregistry', 'run', 'firestore', 'pubsub'];
     expect(status?.restricted_services).toEqual(
       expect.arrayContaining(restricted.map((service) => `${service}.googleapis.com`)),

@@ -2,6 +2,7 @@ import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import { type Job, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import {
+  PERIMETER_SETTLING_MS_MAX,
   QUOTA_WAIT_MS_MAX,
   UNUSED_FLEX_START_VMS_PER_REPLICA_MAX,
   UNUSED_VMS_PER_REPLICA_MAX,
@@ -27,6 +28,12 @@ export function isWaitOver(job: Job, at: TimestampMs): boolean {
 /** When to re-check the job: after `waitMs`, or when its maxWaitTime is over if that is sooner. */
 export function nextWakeAt(job: Job, at: TimestampMs, waitMs: number): TimestampMs {
   return Math.max(at, Math.min(at + waitMs, waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY));
+}
+
+/** The job with the time of its first denial if that is recent enough for a retry; null for any other cause. */
+export function recordDenial<J extends Job>(job: J, { code }: Cause, at: TimestampMs): J | null {
+  const deniedSince = job.deniedSince ?? at;
+  return code === 'PERIMETER_DENIED' && at - deniedSince < PERIMETER_SETTLING_MS_MAX ? { ...job, deniedSince } : null;
 }
 
 export function maxWaitTimeExceeded(job: Job): Cause {

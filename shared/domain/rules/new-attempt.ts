@@ -5,12 +5,13 @@ import { endOfRecovery, HEALTH_ENDS } from '#shared/domain/health-cause.ts';
 import { billedSince, type Job, type PlacedJob, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
 import { closeJob, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
 import { failAndKeep, isWorthKeeping } from '#shared/domain/rules/keeping.ts';
-import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
+import { maxRunningTimeExceeded, recordDenial } from '#shared/domain/rules/limits.ts';
 import { commonFields, type Moment, move } from '#shared/domain/rules/rule.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
   INTERRUPTIONS_IN_ROW_MAX,
   interruptionBackoffMs,
+  PERIMETER_RETRY_MS,
   STABLE_RUN_MS,
 } from '#shared/domain/timeouts.ts';
 
@@ -27,6 +28,11 @@ export function endAttempt(job: PlacedJob, { exit, replica }: AttemptEnd, moment
   const { cause } = exit;
   if (classOf(cause) === 'interruption') {
     return interruptAttempt(job, cause, moment);
+  }
+  // What a program did that has run would be repeated, and denied at its end again.
+  const denied = job.status === 'PREPARING' ? recordDenial(job, cause, moment.at) : null;
+  if (denied !== null) {
+    return startNewAttempt(denied, cause, { ...moment, backoffMs: PERIMETER_RETRY_MS });
   }
   if (!canRestart(job, cause)) {
     return isWorthKeeping(job, cause) ? failAndKeep(job, { cause, replica }, moment) : failJob(job, cause, moment);
@@ -67,12 +73,19 @@ export function interruptAttempt(job: PlacedJob, cause: Cause, moment: Moment): 
 }
 
 /** The new attempt number fences off the VMs of this one, which are torn down. */
-function startNewAttempt(job: PlacedJob, cause: Cause, { at, timeouts }: Moment): Transition {
+function startNewAttempt(
+  job: PlacedJob,
+  cause: Cause,
+  {
+    at,
+    timeouts,
+    backoffMs = interruptionBackoffMs(job.counts.interruptionsInRow),
+  }: Moment & { readonly backoffMs?: number },
+): Transition {
   const ranMs = job.ranMs + (job.status === 'RUNNING' ? Math.max(0, at - job.ranAt) : 0);
   if (remainingRunningMs({ ranMs, spec: job.spec }) === 0) {
     return failJob(job, maxRunningTimeExceeded(job, [cause.message]), { at, timeouts });
   }
-  const backoffMs = interruptionBackoffMs(job.counts.interruptionsInRow);
   const next: Job = {
     ...commonFields(job),
     counts: { ...job.counts, unusedVms: job.counts.unusedVms + countUnusedVms(job) },

@@ -16,11 +16,11 @@ import {
 } from '#shared/domain/job.ts';
 import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
 import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
-import { isWaitOver, maxWaitTimeExceeded, nextWakeAt } from '#shared/domain/rules/limits.ts';
+import { isWaitOver, maxWaitTimeExceeded, nextWakeAt, recordDenial } from '#shared/domain/rules/limits.ts';
 import { interruptAttempt } from '#shared/domain/rules/new-attempt.ts';
 import { backOffUntil, countDeliveryFailure, preferZones, tooSmallQuotaCause } from '#shared/domain/rules/placement.ts';
 import { commonFields, ignore, type Moment, move } from '#shared/domain/rules/rule.ts';
-import { SETUP_MS_MAX, type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
+import { PERIMETER_RETRY_MS, SETUP_MS_MAX, type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
 import { zonesOf } from '#shared/domain/waiting-order.ts';
 
 type Preparing = JobIn<'PREPARING'>;
@@ -45,8 +45,12 @@ export function onPlacementFailed(job: Preparing, event: EventOf<'PLACEMENT_FAIL
       return waitForQuota(failed, event, { from: job, at, timeouts });
     case 'rate':
       return move(job, backOffUntil(failed, at + zoneFallbackBackoffMs(0, timeouts), at));
-    default:
-      return failJob(failed, failure.cause, { at, timeouts });
+    default: {
+      const denied = recordDenial(failed, failure.cause, at);
+      return denied === null
+        ? failJob(failed, failure.cause, { at, timeouts })
+        : move(job, backOffUntil(denied, at + PERIMETER_RETRY_MS, at));
+    }
   }
 }
 
@@ -218,6 +222,7 @@ export function onReplicaStarted(job: Preparing, event: EventOf<'REPLICA_STARTED
     stopRequestedAt: null,
     firstRanAt: job.firstRanAt ?? event.at,
     waitingFor: null,
+    deniedSince: null,
     wakeAt: heldFailure === null ? deadline : job.wakeAt,
   });
 }

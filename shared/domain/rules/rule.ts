@@ -50,7 +50,7 @@ function isNewWait(before: Cause | null, after: Cause | null): boolean {
 export function commonFields(job: Job) {
   const { jobId, trial, spec, packages, source, warnings, createdAt, attempt, placementRound, exhaustedZones, zones } =
     job;
-  const { firstRanAt, ranMs, counts, ledger, waitingFor, quotaWaitSince, waitsFor } = job;
+  const { firstRanAt, ranMs, counts, ledger, waitingFor, quotaWaitSince, deniedSince, waitsFor } = job;
   return {
     jobId,
     trial,
@@ -69,6 +69,7 @@ export function commonFields(job: Job) {
     ledger,
     waitingFor,
     quotaWaitSince,
+    deniedSince,
     waitsFor,
   };
 }

@@ -1,7 +1,9 @@
+import type { CauseCode } from '#shared/domain/cause.ts';
 import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
 import type { Study } from '#shared/domain/study.ts';
+import { PERIMETER_SETTLING_MS_MAX } from '#shared/domain/timeouts.ts';
 import { type Dialect, fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { inFileOrder, locationOf } from '#shared/job-file/parser/findings.ts';
@@ -58,12 +60,14 @@ export type Submission = {
   readonly source: Omit<JobSource, 'digest' | 'submittedBy'>;
   /** E-mail address that a signature has proven. */
   readonly submittedBy?: string | null | undefined;
+  /** When its message was published, which can be delivered again; undefined for a request to the API. */
+  readonly publishedAt?: TimestampMs | undefined;
   readonly now: TimestampMs;
 };
 
 /**
  * WAITING: a package that the job file names, or the job file itself, has not been uploaded yet; or an image could not
- * be checked.
+ * be checked; or a perimeter denied a request and may have changed.
  */
 export type SubmitOutcome =
   | { readonly verdict: 'ACCEPTED'; readonly jobId: string }
@@ -76,10 +80,14 @@ export type SubmitOutcome =
       readonly isTransient?: true;
     };
 
+type Rejected = Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }>;
+
+const PERIMETER_DENIED = 'PERIMETER_DENIED' satisfies CauseCode;
+
 /** A submission that passed all checks, with what `submitJob` creates from it; or why it did not. */
 export type SubmissionCheck =
   | {
-      readonly outcome: Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }>;
+      readonly outcome: Rejected;
       /** The specification, as far as it is valid by itself; null if the job file is not. */
       readonly spec: JobSpec | null;
       /** The images that were found. */
@@ -94,19 +102,26 @@ export type SubmissionCheck =
 /** Validates a submission completely, packages included, and creates nothing. */
 export async function checkSubmission(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {
   try {
-    return await checkAll(ports, submission);
+    const checked = await checkAll(ports, submission);
+    return 'outcome' in checked ? { ...checked, outcome: retryDenial(checked.outcome, submission) } : checked;
   } catch (error) {
     if (error instanceof PerimeterDeniedError) {
-      return { outcome: refusalOf(error), spec: null, images: [] };
+      return { outcome: retryDenial(refusalOf(error), submission), spec: null, images: [] };
     }
     throw error;
   }
 }
 
-/** A retry is denied as well, until a rule of the perimeter changes. */
-function refusalOf({ summary }: PerimeterDeniedError): Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }> {
-  const problem = { code: 'PERIMETER_DENIED', message: summary, remedy: PERIMETER_REMEDY };
+function refusalOf({ summary }: PerimeterDeniedError): Rejected {
+  const problem = { code: PERIMETER_DENIED, message: summary, remedy: PERIMETER_REMEDY };
   return { verdict: 'REFUSED', jobId: null, problems: [problem], warnings: [] };
+}
+
+/** A perimeter that has changed can deny what its rules allow, for a while: the message is delivered again. */
+function retryDenial(outcome: Rejected, { publishedAt, now }: Submission): Rejected {
+  const isSettling = publishedAt !== undefined && now - publishedAt < PERIMETER_SETTLING_MS_MAX;
+  const isDenied = outcome.verdict === 'REFUSED' && outcome.problems.every(({ code }) => code === PERIMETER_DENIED);
+  return isSettling && isDenied ? { ...outcome, verdict: 'WAITING', isTransient: true } : outcome;
 }
 
 async function checkAll(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {

@@ -1,4 +1,5 @@
 import { buffer } from 'node:stream/consumers';
+import type { TimestampMs } from '#shared/domain/job.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { isSingleFileName } from '#shared/package/archive/archive-format.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
@@ -17,8 +18,8 @@ import {
   PACKAGE_NAME,
 } from '#shared/use-cases/intake/upload-names.ts';
 
-/** An object that was finalized in a bucket. */
-export type Upload = ObjectName & { readonly generation: string };
+/** An object that was finalized in a bucket, and when the message about it was published. */
+export type Upload = ObjectName & { readonly generation: string; readonly publishedAt?: TimestampMs | undefined };
 
 /** A job file to submit: an object of its own, or the one at the root of an uploaded package. */
 export type UploadedJobFile = {

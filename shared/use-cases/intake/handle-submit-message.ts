@@ -32,7 +32,7 @@ export async function handleSubmitMessage(
 
 async function submitMessage(
   ports: SubmitPorts,
-  { messageId, data }: SubmitMessage,
+  { messageId, data, publishedAt }: SubmitMessage,
   now: TimestampMs,
 ): Promise<SubmitOutcome> {
   const { uploadBucket } = ports.intake;
@@ -45,6 +45,7 @@ async function submitMessage(
     enclosingPackage: null,
     fallbackJobId: `job_${messageId}`,
     source,
+    publishedAt,
     now,
   });
   if (outcome.verdict !== 'ACCEPTED') {

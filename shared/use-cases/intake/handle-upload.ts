@@ -39,18 +39,20 @@ export async function handleUpload(
       return outcome;
     }
     default:
-      return submitJobFiles(ports, classified.jobFiles, now);
+      return submitJobFiles(ports, classified.jobFiles, { publishedAt: upload.publishedAt, now });
   }
 }
+
+type Times = Pick<Submission, 'publishedAt' | 'now'>;
 
 async function submitJobFiles(
   ports: SubmitPorts,
   jobFiles: readonly UploadedJobFile[],
-  now: TimestampMs,
+  times: Times,
 ): Promise<SubmitOutcome | undefined> {
   const outcomes: SubmitOutcome[] = [];
   for (const jobFile of jobFiles) {
-    const outcome = await submitJob(ports, submissionOf(jobFile, now));
+    const outcome = await submitJob(ports, submissionOf(jobFile, times));
     await reportUpload(ports, jobFile.upload, outcome);
     outcomes.push(outcome);
   }
@@ -58,7 +60,7 @@ async function submitJobFiles(
   return outcomes.at(-1);
 }
 
-function submissionOf({ upload, text, fileName, enclosingPackage }: UploadedJobFile, now: TimestampMs): Submission {
+function submissionOf({ upload, text, fileName, enclosingPackage }: UploadedJobFile, times: Times): Submission {
   return {
     text,
     fileName,
@@ -66,7 +68,7 @@ function submissionOf({ upload, text, fileName, enclosingPackage }: UploadedJobF
     enclosingPackage,
     fallbackJobId: fallbackJobIdOf(upload),
     source: { uri: toGsUri(upload), deliveryId: upload.generation, reportUri: `${toGsUri(upload)}${REPORT_SUFFIX}` },
-    now,
+    ...times,
   };
 }
 

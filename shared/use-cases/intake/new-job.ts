@@ -52,6 +52,7 @@ export function newJob(
     ledger: [],
     waitingFor: null,
     quotaWaitSince: null,
+    deniedSince: null,
     waitsFor: null,
   };
 }

@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto';
+import type { TimestampMs } from '#shared/domain/job.ts';
 import type { ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 
 /** A message of the submit topic. */
-export type SubmitMessage = { readonly messageId: string; readonly data: Uint8Array };
+export type SubmitMessage = {
+  readonly messageId: string;
+  readonly data: Uint8Array;
+  readonly publishedAt?: TimestampMs | undefined;
+};
 
 /** Messages with the same data whose reports one dead letter ends. */
 const MESSAGES_COUNT_MAX = 50;

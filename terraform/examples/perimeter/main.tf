@@ -69,10 +69,12 @@ locals {
     } : title => rule if length(rule.projects) > 0
   }
 
-  # Requests from outside: the team's CLI and browsers, and Cloud Build, whose workers are outside of every perimeter.
+  # Requests from outside: the team's CLI and browsers, those who apply this configuration, and Cloud Build, whose workers
+  # are outside of every perimeter.
   ingress = {
-    team  = { identities = ["group:${var.team}"], services = ["storage", "pubsub", "run"] }
-    build = { identities = [local.accounts["build"]], services = ["storage", "artifactregistry", "logging"] }
+    operators = { identities = var.operators, services = local.restricted_names }
+    team      = { identities = ["group:${var.team}"], services = ["storage", "pubsub", "run"] }
+    build     = { identities = [local.accounts["build"]], services = ["storage", "artifactregistry", "logging"] }
   }
 }
 

@@ -39,6 +39,15 @@ variable "network_projects" {
   default     = []
 }
 
+variable "operators" {
+  description = "Who applies this configuration, as user:…, group:… or serviceAccount:…: the perimeter would shut them out."
+  type        = list(string)
+  validation {
+    condition     = length(var.operators) > 0
+    error_message = "List who applies this configuration: without an ingress rule, the next apply would be denied."
+  }
+}
+
 variable "project_id" {
   description = "Project to deploy to."
   type        = string

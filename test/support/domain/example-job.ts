@@ -90,6 +90,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
     ledger: [],
     waitingFor: null,
     quotaWaitSince: null,
+    deniedSince: null,
     waitsFor: null,
   };
 }

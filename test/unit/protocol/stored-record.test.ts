@@ -117,7 +117,7 @@ describe('a stored job', () => {
     expect(job.spec.program).toMatchObject({ environment: {} });
     expect(job.spec.replicaGroups[0]).toMatchObject({ reservation: null, program: null });
     expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0, unusedVms: 0 });
-    expect(job.quotaWaitSince).toBeNull();
+    expect([job.quotaWaitSince, job.deniedSince]).toEqual([null, null]);
     expect(job.source.submittedBy).toBeNull();
     expect(job.spec.limits.keepOnFailureMs).toBe(0);
   });

@@ -3,7 +3,8 @@ import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 import { type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
 
 /**
- * An entry of the capacity history, shared by all jobs: a zone that was out of capacity, or of quota, for a machine.
+ * An entry of the capacity history, shared by all jobs: a zone that was out of capacity, or of quota, for a machine, or
+ * in which a GPU of the machine was faulty.
  */
 export type CapacityFailure = {
   readonly zone: string;
@@ -12,6 +13,17 @@ export type CapacityFailure = {
   readonly provisioningModel: ProvisioningModel;
   readonly failedAt: TimestampMs;
 };
+
+/**
+ * The failure of the zone in which a GPU of the attempt before was faulty, if one was: the next VM there can be on the
+ * same host. One that only a line of the program shows is no reason for other jobs to avoid the zone.
+ */
+export function faultyGpuOf(job: Job): CapacityFailure | undefined {
+  const { zone, provisioningModel, cause, endedAt } = job.ledger.at(-1) ?? { zone: null };
+  return zone === null || !provisioningModel || cause?.code !== 'GPU_FAILED' || cause.diagnosis?.line !== undefined
+    ? undefined
+    : { zone, provisioningModel, machineKey: machineKeyOf(job), failedAt: endedAt };
+}
 
 /** Half-life of a failure's penalty, which decays exponentially. */
 export const CAPACITY_FAILURE_HALF_LIFE_MS = 600_000;

@@ -104,7 +104,7 @@ export const CAUSES = {
   GPU_FAILED_REPEATEDLY: {
     class: 'capacity',
     remedy:
-      'Several attempts ended with a hardware fault of a GPU. Choose another zone or GPU and submit again; if the same program fails on all of them, read the marked line below.',
+      'Three attempts in a row ended with a hardware fault of a GPU. Choose another zone or GPU and submit again; if the same program fails on all of them, read the marked line below.',
   },
   MODULE_NOT_FOUND: {
     class: 'user',
@@ -172,7 +172,7 @@ export const CAUSES = {
   GPU_MISSING: {
     class: 'configuration',
     remedy:
-      'The driver of the VM does not have the GPUs that the job requested, so the program was not started. Choose a runtime whose image has a driver for this GPU, or have its image rebuilt; if the PCI bus has fewer devices than requested, submit again.',
+      'The driver of the VM does not have the GPUs that the job requested, so the program was not started. Choose a runtime whose image has a driver for this GPU, or have its image rebuilt.',
   },
   PERIMETER_DENIED: {
     class: 'configuration',

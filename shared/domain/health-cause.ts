@@ -1,4 +1,4 @@
-import { type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
+import { type Cause, type CauseCode, causeOf, remedyOf } from '#shared/domain/cause.ts';
 import type { DecisiveFinding, HealthCode } from '#shared/domain/health.ts';
 
 /** The causes of a program that was stopped for its health, to end its job. */
@@ -15,13 +15,13 @@ const LABELS: Partial<Readonly<Record<HealthCode, string>>> = {
 };
 
 /** Limit on how often a job continues after a cause of this kind, and the cause with which it ends then. */
-type Recovery = { readonly countMax: number; readonly end: CauseCode };
+type Recovery = { readonly countMax: number; readonly end: CauseCode; readonly isInRow?: true };
 
 export const HEALTH_RECOVERIES: Partial<Readonly<Record<CauseCode, Recovery>>> = {
   STALL_RESTARTED: { countMax: 3, end: 'TRAINING_STALLED' },
   ROLLED_BACK: { countMax: 2, end: 'METRIC_NOT_FINITE' },
-  // A program can print what looks like a fault of the GPU.
-  GPU_FAILED: { countMax: 3, end: 'GPU_FAILED_REPEATEDLY' },
+  // A program can print what looks like a fault of the GPU. Long trainings on many GPUs meet several, far apart.
+  GPU_FAILED: { countMax: 2, end: 'GPU_FAILED_REPEATEDLY', isInRow: true },
 };
 
 /** The job asked for an end: more attempts of the same program are not made for it. */
@@ -54,12 +54,18 @@ function codeOf({ code, action }: DecisiveFinding): CauseCode | undefined {
 /** The cause that ends a job which has continued often enough after causes like this; null if it may continue. */
 export function endOfRecovery(cause: Cause, earlier: readonly (Cause | null)[]): Cause | null {
   const recovery = HEALTH_RECOVERIES[cause.code];
-  const count = earlier.filter((one) => one?.code === cause.code).length;
+  const first = recovery?.isInRow ? earlier.findLastIndex((one) => one?.code !== cause.code) + 1 : 0;
+  const count = earlier.slice(first).filter((one) => one?.code === cause.code).length;
   if (recovery === undefined || count < recovery.countMax) {
     return null;
   }
   const message = `${cause.message} It was restarted ${count} times for this before.`;
   const { diagnosis, evidence } = cause;
   const end = causeOf(recovery.end, message, evidence);
-  return diagnosis === undefined ? end : { ...end, diagnosis: { ...diagnosis, canRetryHelp: false } };
+  if (diagnosis === undefined) {
+    return end;
+  }
+  // That of a faulty GPU says that a new attempt follows.
+  const remedy = recovery.isInRow ? remedyOf(end) : diagnosis.remedy;
+  return { ...end, diagnosis: { ...diagnosis, remedy, canRetryHelp: false } };
 }

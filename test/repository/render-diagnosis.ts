@@ -20,7 +20,7 @@ export function renderDiagnosis(): string {
     [
       '**Retries.** `retries` in the job file restarts a program after a failure that a retry can help, or of which nothing is',
       'known. A failure with *a retry cannot help* ends the job at once: the same program with the same arguments would fail',
-      'again. A hardware fault of a GPU always starts a new attempt on another VM, within a limit.',
+      'again. A hardware fault of a GPU always starts a new attempt on another VM, at most two in a row.',
     ].join('\n'),
     [
       '**Precedence.** The first rule that matches decides, and a root comes before what follows from it: a fault of the GPU,',

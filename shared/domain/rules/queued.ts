@@ -80,7 +80,7 @@ export function onSuccessFound(job: Queued, { attempt, at }: EventOf<'SUCCESS_FO
 
 const STOCKOUT_OF_OTHER_JOBS = causeOf(
   'STOCKOUT',
-  "Every zone that offers the job's machines has just been out of capacity for another job.",
+  "Every zone that offers the job's machines has just been out of capacity, or had a faulty GPU, for another job.",
 );
 
 /** The job is cancelled before it has VMs. */

@@ -1,5 +1,5 @@
 import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
-import { CAPACITY_FAILURE_AGE_MS_MAX, chooseZone, machineKeyOf } from '#shared/domain/capacity.ts';
+import { CAPACITY_FAILURE_AGE_MS_MAX, chooseZone, faultyGpuOf, machineKeyOf } from '#shared/domain/capacity.ts';
 import { classOf } from '#shared/domain/cause.ts';
 import type { VmCreateFailure } from '#shared/domain/event.ts';
 import {
@@ -97,6 +97,10 @@ async function choosePlacement(
   const { jobId, attempt, placementRound, spec } = job;
   const { provisioningModel } = spec;
   const query = { machineKey: machineKeyOf(job), provisioningModel, since: now - CAPACITY_FAILURE_AGE_MS_MAX };
+  const faulty = placementRound === 1 ? faultyGpuOf(job) : undefined;
+  if (faulty !== undefined) {
+    await ports.capacity.record(faulty);
+  }
   const earlier = await listEarlier(ports.jobs, job);
   const open = { ...job, zones: zonesAfter(earlier, job) };
   const choice = chooseZone(open, await ports.capacity.recall(query), { now, timeouts: ports.timeouts });

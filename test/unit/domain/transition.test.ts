@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { causeOf } from '#shared/domain/cause.ts';
+import { CAUSES, type Cause, causeOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, isPlaced, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
 import { RULES, transition } from '#shared/domain/rules/transition.ts';
@@ -206,17 +206,24 @@ describe('a program that fails', () => {
     expect(transition(job, { ...eventsFor(job, 9_000).REPLICA_EXITED, exit }).job.status).toBe(status);
   });
 
-  it('starts new attempts after hardware faults of a GPU, without restarts, up to a limit', () => {
-    const exit = { outcome: 'FAILED', cause: causeOf('GPU_FAILED', 'The GPU has fallen off the bus.') } as const;
+  it('starts new attempts after hardware faults of a GPU, without restarts, at most two in a row', () => {
+    const diagnosis = { label: 'gpu_hardware_fault', remedy: 'No action needed.', canRetryHelp: true };
+    const fault = { ...causeOf('GPU_FAILED', 'The VM has 7 of its 8 GPUs.'), diagnosis };
+    const exitAfter = (job: Job, cause: Cause) =>
+      transition(job, {
+        ...eventsFor(job, job.attempt * 1_000_000).REPLICA_EXITED,
+        exit: { outcome: 'FAILED', cause },
+      });
     let job: Job = running;
-    for (let attempt = 2; attempt <= 4; attempt += 1) {
-      job = transition(job, { ...eventsFor(job, attempt * 1_000_000).REPLICA_EXITED, exit }).job;
-      expect(job).toMatchObject({ status: 'QUEUED', attempt });
-      const at = attempt * 1_000_000 + 500_000;
+    for (const cause of [fault, fault, causeOf('PREEMPTED', 'It was preempted.'), fault, fault]) {
+      job = exitAfter(job, cause).job;
+      const at = job.attempt * 1_000_000 - 500_000;
+      expect(job).toMatchObject({ status: 'QUEUED', counts: { restarts: 0 } });
       job = jobAfter(job, ['PLACEMENT_CHOSEN', at], ['VMS_CREATED', at + 1], ['REPLICA_STARTED', at + 2]);
     }
-    const end = transition(job, { ...eventsFor(job, 9_000_000).REPLICA_EXITED, exit }).job;
-    expect(end).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'GPU_FAILED_REPEATEDLY' } } });
+    const end = exitAfter(job, fault).job;
+    const cause = { code: 'GPU_FAILED_REPEATEDLY', diagnosis: { remedy: CAUSES.GPU_FAILED_REPEATEDLY.remedy } };
+    expect(end).toMatchObject({ status: 'CLOSING', verdict: { cause } });
   });
 });
 

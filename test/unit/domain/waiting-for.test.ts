@@ -70,7 +70,10 @@ describe('the reason for waiting', () => {
     const job = queuedJob();
     const { job: waiting, effects } = transition(job, eventsFor(job, 1_000).NO_PLACEMENT_LEFT);
     expect(waiting.waitingFor).toEqual(
-      causeOf('STOCKOUT', "Every zone that offers the job's machines has just been out of capacity for another job."),
+      causeOf(
+        'STOCKOUT',
+        "Every zone that offers the job's machines has just been out of capacity, or had a faulty GPU, for another job.",
+      ),
     );
     expect(effects).toEqual([JOB_UPDATE]);
   });

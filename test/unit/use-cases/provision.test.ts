@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
+import { MASTER } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { AccessDeniedError } from '#shared/ports/object-store.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
@@ -73,6 +74,31 @@ it('falls back to the next zone after a create failure, which is shared by all j
   expect(await readJob()).toMatchObject({ status: 'QUEUED', exhaustedZones: [ZONES[0]], placementRound: 2 });
   const query = { machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', since: 0 } as const;
   expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], failedAt: 1_000 }]);
+});
+
+it.each([
+  { what: 'that the agent found', diagnosis: {}, zone: ZONES[1], failures: 1 },
+  {
+    what: 'unless only the program printed it',
+    diagnosis: { line: 'uncorrectable ECC error' },
+    zone: ZONES[0],
+    failures: 0,
+  },
+])('avoids the zone of a fault of a GPU $what, which is shared by all jobs', async ({ diagnosis, zone, failures }) => {
+  await deliver(1_000);
+  const label = { label: 'gpu_hardware_fault', remedy: 'None.', canRetryHelp: true, ...diagnosis };
+  const cause = { ...causeOf('GPU_FAILED', 'The VM has 7 of its 8 GPUs.'), diagnosis: label };
+  const exit = { outcome: 'FAILED', cause } as const;
+  const exited = { type: 'REPLICA_EXITED', eventId: 'exited', jobId: 'digits', at: 2_000, attempt: 1 } as const;
+  await handleJobEvent(ports, { ...exited, replica: MASTER, exit });
+
+  await stage.deliver('digits', 3_000, { attempt: 2 });
+
+  expect(await readJob()).toMatchObject({ status: 'PREPARING', attempt: 2, placement: { zone } });
+  const query = { machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', since: 0 } as const;
+  expect(await ports.capacity.recall(query)).toEqual(
+    Array(failures).fill({ ...query, since: undefined, zone: ZONES[0], failedAt: 2_000 }),
+  );
 });
 
 it.each([

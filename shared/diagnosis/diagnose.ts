@@ -21,6 +21,7 @@ const LABEL_OF_REASON: Partial<Readonly<Record<ExitFacts['reason'], Label>>> = {
   PREEMPTED: 'preempted',
   MAX_RUNNING_TIME: 'killed_timeout',
   GPU_MISSING: 'no_gpu_visible',
+  GPU_FAILED: 'gpu_hardware_fault',
   SERVICE_UNREACHABLE: 'network_error',
 };
 

@@ -28,8 +28,10 @@ export const EXIT_REASONS = [
    */
   'SERVICE_UNREACHABLE',
   'SECRET_UNAVAILABLE',
-  /** The VM has fewer GPUs than its job requested. */
+  /** The driver has fewer GPUs than the job requested, and all of them are on the VM's PCI bus. */
   'GPU_MISSING',
+  /** A GPU is not on the PCI bus, or its driver reported a fault of the hardware. */
+  'GPU_FAILED',
   /** The agent stopped the program for a finding about its health: see `health`. */
   'UNHEALTHY',
   /** An error in the agent itself. */

@@ -1,6 +1,7 @@
 """Checks of golden files that hold constants and cases rather than messages."""
 
 import json
+import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from vm_agent.metrics.series_part import (
     encode_columns,
     encode_omitted,
 )
+from vm_agent.program.gpu_faults import GpuFaults
 from vm_agent.setup.package_layout import PackageTree, decide_layout
 
 GOLDEN = Path(__file__).resolve().parents[3] / 'shared' / 'protocol' / 'golden'
@@ -36,6 +38,20 @@ def check_layouts(test: unittest.TestCase, name: str) -> None:
             'requirements': list(layout.requirements),
         }
         test.assertEqual(decided, case['layout'], case['what'])
+
+
+def check_hardware_xids(test: unittest.TestCase, name: str) -> None:
+    with tempfile.NamedTemporaryFile('w') as log:
+        found = []
+        for xid in range(200):
+            log.truncate(0)
+            log.seek(0)
+            log.write(f'3,1,1000,-;NVRM: Xid (PCI:0000:00:04.0): {xid}, pid=1, name=python3, fallen\n')
+            log.flush()
+            faults = GpuFaults(1, log.name)
+            faults.find_lost()
+            found += [xid] if faults.lines else []
+    test.assertEqual(found, golden(name))
 
 
 def check_series_part(test: unittest.TestCase, name: str) -> None:

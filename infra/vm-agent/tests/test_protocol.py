@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent))
 
-from golden_checks import GOLDEN, check_layouts, check_series_part, golden
+from golden_checks import GOLDEN, check_hardware_xids, check_layouts, check_series_part, golden
 from vm_agent.control.config import Config, ConfigError, parse_config, read_config
 from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate_answer, heartbeat_body, keep_seconds_of
 from vm_agent.control.stop_signal import Interruption
@@ -192,6 +192,7 @@ def check_produced(produce: Callable[[Config], Dict[str, Any]]) -> Callable[[uni
 
 CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'exit-reasons.json': check_exit_reasons,
+    'hardware-xids.json': check_hardware_xids,
     'heartbeat-answer.json': check_answer,
     'heartbeat-answer-early-stop.json': check_answer,
     'heartbeat-answer-kept.json': check_answer,

@@ -52,6 +52,7 @@ from vm_agent.metrics.system_metrics import SystemMeter, SystemSampler
 from vm_agent.metrics.system_series import SystemSeries
 from vm_agent.paths.installer import stack_dump_file
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.gpu_faults import GpuFaults
 from vm_agent.program.processes import become_subreaper
 from vm_agent.program.gpu_meter import GpuMeter
 from vm_agent.program.usage import DiskMeter, UsageMeter
@@ -242,6 +243,7 @@ class Boot:
             on_output=self._add_output,
             before_signal=sync.record_signal,
             on_started=self._on_started,
+            gpu_faults=GpuFaults(config.gpu_count),
         )
         self._stop_signal.on_interruption.append(sync.request_sync)
         secrets = JobSecrets(secret_manager, config.secrets, self._mask)

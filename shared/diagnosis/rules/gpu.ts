@@ -1,11 +1,11 @@
 import type { Rule } from '#shared/diagnosis/rules/rule.ts';
 
-/** Xid errors of the hardware (NVIDIA, "XID Errors"); 13, 31, 43 and 45 follow from errors of programs. */
+/** The Xids of the hardware are those that the agent looks for (vm_agent/program/gpu_faults.py). */
 export const GPU_HARDWARE_RULES: readonly Rule[] = [
   {
     label: 'gpu_hardware_fault',
     patterns: [
-      /NVRM: Xid \([^)]{0,40}\): (?:48|6[1-4]|7[4-9]|8[0-8]|9[2-5]|1[12]\d|140|143|144|145)\b/i,
+      /NVRM: Xid \([^)]{0,40}\): (?:48|6[2-4]|74|79|92|94|95|119|12[01]|136|14[03-9]|150|158|17[12])\b/i,
       /fallen off the bus|RmInitAdapter failed|rm_init_adapter failed/i,
       /GPU (?:is )?lost\b/i,
       /ERROR_GPU_IS_LOST/i,

@@ -105,6 +105,8 @@ describe('classifyExit', () => {
     ['IMAGE_PULL_FAILED', { reason: 'IMAGE_PULL_FAILED', exitCode: null }],
     ['CONTAINER_NOT_STARTED', { reason: 'CONTAINER_NOT_STARTED', exitCode: null }],
     ['GPU_MISSING', { reason: 'GPU_MISSING', exitCode: null }],
+    ['GPU_FAILED', { reason: 'GPU_FAILED', exitCode: null }],
+    ['GPU_FAILED', { reason: 'GPU_FAILED', exitCode: 1, ...stderr("KeyError: 'lr'") }],
     ['INTERNAL_ERROR', { reason: 'AGENT_FAILED', exitCode: null }],
   ])('is %s for %j', (code, change) => {
     expect(causeOfExit(change).code).toBe(code);

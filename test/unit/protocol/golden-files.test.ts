@@ -6,6 +6,7 @@ import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
+import { findRoot } from '#shared/diagnosis/find-root.ts';
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import type { ContainerProgram } from '#shared/domain/job-spec.ts';
@@ -42,6 +43,7 @@ function golden(name: string): unknown {
 const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   // Constants here, compared below.
   'exit-reasons.json': null,
+  'hardware-xids.json': null,
   'heartbeat-answer.json': heartbeatAnswerSchema,
   'heartbeat-answer-early-stop.json': heartbeatAnswerSchema,
   'heartbeat-answer-kept.json': heartbeatAnswerSchema,
@@ -277,5 +279,11 @@ describe('the TypeScript sender', () => {
   it('holds the service variables and the exit reasons', () => {
     expect(SERVICE_VARIABLES).toEqual(golden('service-variables.json'));
     expect(EXIT_REASONS).toEqual(golden('exit-reasons.json'));
+  });
+
+  it('holds the Xids that are faults of the hardware', () => {
+    const lineOf = (xid: number) => `NVRM: Xid (PCI:0000:00:04.0): ${xid}, pid=1, name=python3, text`;
+    const xids = Array.from({ length: 200 }, (_, xid) => xid).filter((xid) => findRoot([lineOf(xid)]) !== undefined);
+    expect(xids).toEqual(golden('hardware-xids.json'));
   });
 });

@@ -14,7 +14,7 @@ def device_arguments(engine: Engine, requested: int) -> Sequence[str]:
     Returns the arguments for the GPUs that the job requested. A machine that is not checked for GPUs (`requested` is 0)
     may have some: all of them, if the engine can pass them on.
     """
-    if requested == 0 and not (list_gpus().count > 0 and _has_toolkit(engine)):
+    if requested == 0 and not (list_gpus()[0] > 0 and _has_toolkit(engine)):
         return ()
     return ('--gpus', str(requested) if requested > 0 else 'all')
 

@@ -1,7 +1,7 @@
 """The agent's decisions as pure functions, apart from the code that acts on them."""
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import List, Optional, Sequence, Tuple
 
@@ -9,6 +9,7 @@ from vm_agent.control.config import Limits
 from vm_agent.control.state_file import State
 from vm_agent.program.evidence import clean_evidence, clean_line
 from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, LINE_CHARS_MAX, DecisiveFinding, ExitReport, shorten
+from vm_agent.program.gpu_faults import describe_fault
 from vm_agent.program.saved_uris import find_saved_uris
 
 # Reserved out of a notice for the time after the program: the last changed files, the manifest and the exit report.
@@ -64,6 +65,8 @@ class ProgramEnd:
     stdout_errors: Sequence[str] = ()
     kernel: Sequence[str] = ()
     """What the kernel said about the program and the GPUs."""
+    gpu_faults: Sequence[str] = ()
+    """Faults of the hardware, which explain a failure whatever it looks like."""
 
 
 class BootPlan(Enum):
@@ -116,8 +119,8 @@ def describe_end(end: ProgramEnd) -> ExitReport:
     Returns the exit report of the program. Its evidence is the end of stderr, or of stdout if stderr is blank, after
     the earlier lines of both that look like an error, and those of the kernel.
     """
-    reason, message = _classify_end(end)
-    notice = end.notice
+    notice = StopNotice('GPU_FAILED', describe_fault(end.gpu_faults[0])) if end.gpu_faults else end.notice
+    reason, message = _classify_end(replace(end, notice=notice))
     return ExitReport(
         reason,
         message,
@@ -142,7 +145,7 @@ def _classify_end(end: ProgramEnd) -> Tuple[str, str]:
 def _evidence(end: ProgramEnd) -> Tuple[str, ...]:
     tail = _tail(end)
     has_stderr = any(line.strip() for line in end.stderr)
-    earlier = [*end.kernel, *(end.stdout_errors if has_stderr else ()), *end.stderr_errors]
+    earlier = [*end.gpu_faults, *end.kernel, *(end.stdout_errors if has_stderr else ()), *end.stderr_errors]
     earlier = [clean_line(line) for line in (*earlier, *(() if has_stderr else end.stdout_errors))]
     known = set(tail)
     root = [shorten(line, ROOT_LINE_CHARS_MAX) for line in dict.fromkeys(earlier) if line.strip() and line not in known]

@@ -190,7 +190,7 @@ def _check_gpus(replica: Replica) -> None:
         replica.supervisor.check()
 
     seconds_left = max(0.0, replica.setup_deadline - time.monotonic())
-    report = await_gpus(replica.config.gpu_count, wait, min(AWAIT_SECONDS_MAX, seconds_left / 2))
+    report = await_gpus(replica.supervisor.gpu_faults, wait, min(AWAIT_SECONDS_MAX, seconds_left / 2))
     if report is not None:
         raise ReplicaEnded(report)
 

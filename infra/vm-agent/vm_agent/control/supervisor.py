@@ -2,9 +2,9 @@
 
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Callable, Optional, Protocol
+from typing import Callable, Optional, Protocol, Tuple
 
 from vm_agent.control.config import Limits
 from vm_agent.control.decisions import ProgramEnd, Readings, StopNotice, check_limits, grace_seconds
@@ -14,6 +14,7 @@ from vm_agent.logs.output_lines import OutputTail
 from vm_agent.logs.output_pump import Forward
 from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.gpu_faults import GpuFaults, describe_fault
 from vm_agent.program.kernel_messages import read_kernel_messages
 from vm_agent.setup.installers import ToolResult
 
@@ -35,6 +36,7 @@ class Monitored:
     """Called just before a signal that stops a process."""
     on_started: Callable[[int], None] = lambda _pid: None
     """Receives the process id of the program, which leads its session."""
+    gpu_faults: GpuFaults = field(default_factory=lambda: GpuFaults(0))
 
 
 class Process(Protocol):
@@ -60,6 +62,7 @@ StartProcess = Callable[[Forward, Callable[[], None]], Process]
 class Supervisor:
     def __init__(self, monitored: Monitored) -> None:
         self._monitored = monitored
+        self.gpu_faults = monitored.gpu_faults
         self.program_ended_at: Optional[float] = None
         """Seconds since the epoch; None until the program has ended."""
 
@@ -107,15 +110,18 @@ class Supervisor:
         assert return_code is not None
         was_out_of_memory = process.was_out_of_memory()
         process.clean_up()
+        notice = notice or self._find_interruption(return_code)
+        has_own_gpus = self.gpu_faults.gpu_count > 0
         return ProgramEnd(
             return_code=return_code,
-            notice=notice or self._find_interruption(return_code),
+            notice=notice,
             stderr=tails['stderr'].lines(),
             stdout=tails['stdout'].lines(),
             was_out_of_memory=was_out_of_memory,
             stderr_errors=errors['stderr'].lines(),
             stdout_errors=errors['stdout'].lines(),
-            kernel=() if return_code == 0 else read_kernel_messages(begun_at, process.pid),
+            kernel=() if return_code == 0 else read_kernel_messages(begun_at, process.pid, has_own_gpus),
+            gpu_faults=() if return_code == 0 or started_at is None else self._find_gpu_faults(notice),
         )
 
     def _await_end(self, process: Process, started_at: Optional[float]) -> Optional[StopNotice]:
@@ -150,6 +156,11 @@ class Supervisor:
         notice = self._monitored.stop_signal.latest
         return notice if return_code != 0 and notice is not None and notice.is_interruption else None
 
+    def _find_gpu_faults(self, notice: Optional[StopNotice]) -> Tuple[str, ...]:
+        """Returns none if the program was stopped for another reason than that it waited, perhaps for a GPU."""
+        has_failed = notice is None or (notice.health is not None and notice.health.code == 'STALLED')
+        return self.gpu_faults.find() if has_failed else ()
+
     def _find_reason(self, started_at: Optional[float]) -> Optional[StopNotice]:
         now = time.monotonic()
         readings = Readings(
@@ -157,4 +168,9 @@ class Supervisor:
             running_seconds=None if started_at is None else now - started_at,
             disk_bytes=self._monitored.disk_bytes(),
         )
-        return self._monitored.stop_signal.notice or check_limits(self._monitored.limits, readings)
+        lost = self.gpu_faults.find_lost()
+        return (
+            self._monitored.stop_signal.notice
+            or check_limits(self._monitored.limits, readings)
+            or (None if lost is None else StopNotice('GPU_FAILED', describe_fault(lost)))
+        )

@@ -1,77 +1,52 @@
-"""The VM's GPUs, before the program starts: training without them would cost their price for a fraction of the speed."""
+"""The VM's GPUs, before the program starts: training without them would cost as much for a fraction of the speed."""
 
-import subprocess
+import re
 import time
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Callable, Optional, Tuple
 
 from vm_agent.program.exit_report import ExitReport
+from vm_agent.program.gpu_faults import GpuFaults, describe_fault, run_nvidia_smi
 
-LIST_COMMAND = ('nvidia-smi', '-L')
-LIST_SECONDS_MAX = 20.0
 # At a boot, the driver may still be loading.
 AWAIT_SECONDS_MAX = 60.0
 POLL_SECONDS = 2.0
 EVIDENCE_LINES_MAX = 20
-PCI_DEVICES = Path('/sys/bus/pci/devices')
-NVIDIA_VENDOR = '0x10de'
+_UNREACHABLE = re.compile(r'GPU is lost|Unable to determine the device handle')
 
 
-@dataclass(frozen=True)
-class GpuListing:
-    count: int
-    lines: Tuple[str, ...]
-    """What nvidia-smi printed, or why it could not be run."""
-
-
-def list_gpus() -> GpuListing:
-    """Returns the GPUs that the driver has; none if there is no driver."""
-    try:
-        listed = subprocess.run(
-            LIST_COMMAND,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=LIST_SECONDS_MAX,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return GpuListing(0, (f'{" ".join(LIST_COMMAND)}: {error}',))
-    lines = tuple(listed.stdout.decode('utf-8', 'replace').splitlines())
+def list_gpus() -> Tuple[int, Tuple[str, ...]]:
+    """Returns how many GPUs the driver has, and what nvidia-smi printed, or why it could not be run."""
+    lines = run_nvidia_smi('-L')
     # Below a GPU, the instances that it is divided into are indented.
-    return GpuListing(sum(line.startswith('GPU ') for line in lines), lines)
+    return sum(line.startswith('GPU ') for line in lines), lines
 
 
 def await_gpus(
-    expected: int, wait: Callable[[float], None], seconds_max: float = AWAIT_SECONDS_MAX
+    faults: GpuFaults, wait: Callable[[float], None], seconds_max: float = AWAIT_SECONDS_MAX
 ) -> Optional[ExitReport]:
     """
-    Returns None as soon as the driver has the expected number of GPUs, or the report on what is missing after
-    `seconds_max`. `wait(seconds)` may raise to end the wait.
+    Returns None as soon as the driver has the requested GPUs and none of them is faulty, or the report on what is wrong
+    after `seconds_max`. `wait(seconds)` may raise to end the wait.
     """
     give_up_at = time.monotonic() + seconds_max
-    while expected > 0:
-        found = list_gpus()
-        if found.count >= expected:
-            return None
-        if time.monotonic() + POLL_SECONDS > give_up_at:
-            message = f'The VM has {found.count} of its {expected} GPUs. The program was not started.'
-            return ExitReport('GPU_MISSING', message, evidence=_evidence(found))
+    found, lines = list_gpus() if faults.gpu_count > 0 else (0, ())
+    while found < faults.gpu_count and time.monotonic() + POLL_SECONDS <= give_up_at:
         wait(POLL_SECONDS)
-    return None
+        found, lines = list_gpus()
+    return _evaluate(found, lines, faults)
 
 
-def _evidence(found: GpuListing) -> Tuple[str, ...]:
-    return (*found.lines[:EVIDENCE_LINES_MAX], f'NVIDIA devices on the PCI bus: {_count_pci_devices()}')
-
-
-def _count_pci_devices() -> int:
-    """GPUs without a driver are counted, too; so are NVIDIA's switches."""
-    count = 0
-    for vendor in PCI_DEVICES.glob('*/vendor'):
-        try:
-            count += vendor.read_text().strip() == NVIDIA_VENDOR
-        except OSError:
-            continue
-    return count
+def _evaluate(found: int, listed: Tuple[str, ...], faults: GpuFaults) -> Optional[ExitReport]:
+    """A GPU that is not on the bus, or faulty, is the host's fault; one that only the driver lacks is the image's."""
+    requested, on_bus = faults.gpu_count, faults.count_on_bus()
+    lines = (*faults.find(), *(line for line in listed if _UNREACHABLE.search(line)))
+    if found >= requested and not lines:
+        return None
+    evidence = (*lines, *listed[:EVIDENCE_LINES_MAX], f'NVIDIA GPUs on the PCI bus: {"unknown" if on_bus is None else on_bus}')
+    if found < requested and on_bus is not None and on_bus < requested:
+        message = f'The VM has {on_bus} of its {requested} GPUs on its PCI bus. The program was not started.'
+        return ExitReport('GPU_FAILED', message, evidence=evidence)
+    if lines:
+        return ExitReport('GPU_FAILED', f'{describe_fault(lines[0])} The program was not started.', evidence=evidence)
+    message = f'The driver has {found} of the {requested} GPUs of the VM. The program was not started.'
+    return ExitReport('GPU_MISSING', message, evidence=evidence)

@@ -108,7 +108,9 @@ class AwaitTest(GpuTest):
 
     def test_makes_no_claim_about_a_bus_that_cannot_be_read(self) -> None:
         self.smi('exit 9')
-        self.assertEqual((report := self.report(1)) and report.reason, 'GPU_MISSING')
+        report = self.report(1)
+        assert report is not None
+        self.assertEqual((report.reason, report.evidence[-1]), ('GPU_MISSING', 'The PCI bus cannot be read.'))
 
     def test_a_gpu_that_the_driver_has_lost_is_a_fault_of_the_host(self) -> None:
         self.add_devices(2)

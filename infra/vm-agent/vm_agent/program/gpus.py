@@ -42,7 +42,8 @@ def _evaluate(found: int, listed: Tuple[str, ...], faults: GpuFaults) -> Optiona
     lines = (*faults.find(), *(line for line in listed if _UNREACHABLE.search(line)))
     if found >= requested and not lines:
         return None
-    evidence = (*lines, *listed[:EVIDENCE_LINES_MAX], f'NVIDIA GPUs on the PCI bus: {"unknown" if on_bus is None else on_bus}')
+    bus = 'The PCI bus cannot be read.' if on_bus is None else f'NVIDIA GPUs on the PCI bus: {on_bus}'
+    evidence = (*lines, *listed[:EVIDENCE_LINES_MAX], bus)
     if found < requested and on_bus is not None and on_bus < requested:
         message = f'The VM has {on_bus} of its {requested} GPUs on its PCI bus. The program was not started.'
         return ExitReport('GPU_FAILED', message, evidence=evidence)

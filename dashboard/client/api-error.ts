@@ -43,7 +43,8 @@ export async function readError(response: Response): Promise<ApiError> {
 export function unreachable(): ApiError {
   return new ApiError('The Dropforge API is unreachable.', {
     status: 0,
-    remedy: 'Check that `dropforge up` or `dropforge dashboard` is still running, and your network.',
+    remedy:
+      'Reload the page, in case your login has ended. Otherwise check that `dropforge up` or `dropforge dashboard` is still running, and your network.',
   });
 }
 
@@ -53,7 +54,7 @@ function describeStatus({ status, statusText }: Response): string {
 
 function remedyOf(status: number): string {
   return status === 401 || status === 403
-    ? 'Open the address that `dropforge dashboard` prints again: this session has no access or has ended.'
+    ? 'Reload the page, or open the address that `dropforge dashboard` prints again: this session has no access or has ended.'
     : status >= 500
       ? 'Try again; if it persists, read the log of the function `api`.'
       : '';

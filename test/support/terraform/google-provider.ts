@@ -7,6 +7,7 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
+import { listReplacing } from './immutable-arguments.ts';
 import type { AttributeSchema, BlockSchema, ProviderSchema } from './provider-schema.ts';
 import { decodeValue, encodeValue, isValueMap, UNKNOWN, type Value } from './terraform-value.ts';
 
@@ -65,6 +66,7 @@ type Request = {
   readonly typeName: string;
   readonly config: DynamicValue;
   readonly currentState: DynamicValue;
+  readonly priorState: DynamicValue;
   readonly proposedNewState: DynamicValue;
   readonly plannedState: DynamicValue;
   readonly rawState: { readonly json: Uint8Array };
@@ -91,16 +93,23 @@ function methodsOf({ provider, resources, dataSources }: ProviderSchema, { findP
     Stop: () => ({}),
     ValidateResourceTypeConfig: () => ({}),
     ValidateDataSourceConfig: () => ({}),
-    // Terraform stores state as JSON and passes it unchanged.
-    UpgradeResourceState: ({ rawState }) => ({
-      upgradedState: toDynamic(JSON.parse(Buffer.from(rawState.json).toString()) as Value),
-    }),
+    // Terraform stores state as JSON. A state that has some of the attributes gets the others as after an apply.
+    UpgradeResourceState: ({ typeName, rawState }) => {
+      const block = resources[typeName] ?? {};
+      const values = JSON.parse(Buffer.from(rawState.json).toString()) as Value;
+      return { upgradedState: toDynamic(resolveUnknown(block, markComputed(block, values), typeName)) };
+    },
     ReadResource: ({ currentState }) => ({ newState: currentState }),
     // The flag allows the result to differ from the request, which providers of the legacy SDK, such as Google's, need.
-    PlanResourceChange: ({ typeName, proposedNewState }) => ({
-      plannedState: toDynamic(markComputed(resources[typeName] ?? {}, fromDynamic(proposedNewState))),
-      legacyTypeSystem: true,
-    }),
+    PlanResourceChange: ({ typeName, priorState, proposedNewState }) => {
+      const planned = markComputed(resources[typeName] ?? {}, fromDynamic(proposedNewState));
+      const replacing = listReplacing(typeName, fromDynamic(priorState), planned);
+      return {
+        plannedState: toDynamic(planned),
+        requiresReplace: replacing.map((attributeName) => ({ steps: [{ attributeName }] })),
+        legacyTypeSystem: true,
+      };
+    },
     ApplyResourceChange: ({ typeName, plannedState }) => {
       const values = fromDynamic(plannedState);
       const problem = findProblem?.(typeName, values);
@@ -178,7 +187,7 @@ function mapAttributes(block: BlockSchema, value: Value, { path, onAttribute }: 
   );
   const blocks = Object.entries(block.block_types ?? {}).map(([key, nested]) => {
     const inner = (item: Value): Value => mapAttributes(nested.block, item, { path: [...origin, key], onAttribute });
-    const item = value[key] ?? null;
+    const item = value[key] ?? (/^(list|set)$/.test(nested.nesting_mode) ? [] : null);
     return [key, Array.isArray(item) ? item.map(inner) : inner(item)] as const;
   });
   return Object.fromEntries([...attributes, ...blocks]);

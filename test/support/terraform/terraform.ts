@@ -26,6 +26,8 @@ export type TerraformCopy = {
   init(directory: string): Promise<string>;
   /** Adds a configuration: the given main.tf, and the versions.tf of the root module. */
   add(directory: string, main: string): void;
+  /** Writes a file next to the root module. */
+  write(name: string, text: string): void;
   close(): Promise<void>;
 };
 
@@ -86,6 +88,7 @@ export async function copyTerraform(schema = readGoogleSchema(), rules: Rules = 
       writeFileSync(join(root, at, 'main.tf'), main);
       cpSync(join(root, 'versions.tf'), join(root, at, 'versions.tf'));
     },
+    write: (name, text) => writeFileSync(join(root, name), text),
     async close() {
       await provider.close();
       rmSync(directory, { recursive: true, force: true });

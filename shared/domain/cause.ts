@@ -71,7 +71,12 @@ export const CAUSES = {
   SERVICE_UNREACHABLE: {
     class: 'interruption',
     remedy:
-      'A new attempt was started. If this happens again, check that the VM can reach the service named in the evidence: Private Google Access, DNS, VPC Service Controls.',
+      'A new attempt was started. If this happens again, check that the VM can reach the service named in the evidence: Private Google Access, DNS, VPC Service Controls; NAT for hosts outside of Google.',
+  },
+  HOST_UNREACHABLE: {
+    class: 'configuration',
+    remedy:
+      'VMs reach Google’s services and not the named host. If they have no way out, add NAT (network = { nat = true } in Terraform), or take the image from Artifact Registry (remote_repositories fetch from other registries), and packages from the machine image, a container, or an index that VMs reach (pip.conf of the image). If they have one, check the host, DNS and firewall, and submit again.',
   },
   INTERRUPTED_REPEATEDLY: {
     class: 'capacity',
@@ -266,6 +271,8 @@ export type Cause = {
   readonly evidence: readonly string[];
   /** What the evidence shows beyond the code; absent if no rule applies. */
   readonly diagnosis?: Diagnosis | undefined;
+  /** The host outside of Google that a VM did not reach before its program ran. */
+  readonly unreachableHost?: string | undefined;
 };
 
 /** The result of the rules of diagnosis (docs/diagnosis.md), which has a section per label. */

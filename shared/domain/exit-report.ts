@@ -23,8 +23,8 @@ export const EXIT_REASONS = [
   /** The files that earlier attempts saved, or the image of the container, do not fit on the VM's disk. */
   'DISK_TOO_SMALL',
   /**
-   * Cloud Storage, Secret Manager or the registry of the container's image returned no response, or only transient
-   * errors, for minutes during setup.
+   * Cloud Storage, Secret Manager, the registry of the container's image or a host of packages returned no response, or
+   * only transient errors, during setup.
    */
   'SERVICE_UNREACHABLE',
   'SECRET_UNAVAILABLE',
@@ -46,6 +46,8 @@ export type ExitFacts = {
   readonly message: string;
   readonly evidence: readonly string[];
   readonly savedNothing?: true | undefined;
+  /** With the reason SERVICE_UNREACHABLE: a host outside of Google, while Cloud Storage answered the VM. */
+  readonly unreachableHost?: string | undefined;
   /** With the reason UNHEALTHY. */
   readonly health?: DecisiveFinding | undefined;
 };

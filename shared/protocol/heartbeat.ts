@@ -26,6 +26,8 @@ const replicaExitReportSchema = z.object({
   evidence: z.array(z.string().max(2_000)).max(40),
   /** Present if the program has succeeded and the job directory has no file of it. */
   savedNothing: z.literal(true).optional(),
+  /** With the reason SERVICE_UNREACHABLE: a host outside of Google. */
+  unreachableHost: z.string().max(300).optional(),
   /** With the reason UNHEALTHY: the finding for which the agent stopped the program. */
   health: z
     .object({

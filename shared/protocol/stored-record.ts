@@ -35,6 +35,7 @@ export const storedCauseSchema = z.object({
   diagnosis: z
     .object({ label: z.string(), remedy: z.string(), canRetryHelp: z.boolean(), line: z.string().optional() })
     .optional(),
+  unreachableHost: z.string().optional(),
 }) satisfies z.ZodType<Cause>;
 
 const replicaGroupSchema = z.object({

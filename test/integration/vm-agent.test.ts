@@ -248,6 +248,9 @@ describe('a program that prints faster than its log is shipped', () => {
   });
 });
 
+/** No server listens on this port. */
+const NO_INDEX = { PIP_INDEX_URL: 'http://127.0.0.1:9/simple', PIP_CONFIG_FILE: '/dev/null' };
+
 describe('a job that cannot start', () => {
   it('reports a package that differs from what was validated', async () => {
     configure(cloud(), [await makeSdist(TRAINS)], ({ program }) => ({
@@ -267,13 +270,36 @@ describe('a job that cannot start', () => {
 
   it('names the missing requirement and the unreachable index', async () => {
     configure(cloud(), [await makeSdist(TRAINS, { requires: 'no-such-package-anywhere>=7\n' })]);
-    const unreachable = { PIP_INDEX_URL: 'http://127.0.0.1:9/simple', PIP_CONFIG_FILE: '/dev/null' };
-    const report = await ended(machine().boot(unreachable));
-    expect(report.reason).toBe('INSTALL_FAILED');
+    const report = await ended(machine().boot(NO_INDEX));
+    expect(report).toMatchObject({ reason: 'SERVICE_UNREACHABLE', unreachableHost: '127.0.0.1:9' });
+    expect(report.evidence.at(-1)).toBe('Cloud Storage answered this VM, and 127.0.0.1:9 did not.');
     expect(report.message).toBe(
       'pip could not install the package: requirement no-such-package-anywhere>=7 is missing. ' +
         'The package index http://127.0.0.1:9/simple could not be reached from the VM.',
     );
+  });
+
+  it('names no single host if Cloud Storage did not answer either', async () => {
+    configure(cloud(), [await makeSdist(TRAINS, { requires: 'no-such-package-anywhere>=7\n' })]);
+    const reads: string[] = [];
+    cloud().intercept = ({ method, url }) => {
+      const isRead = method === 'GET' && url.includes('dropforge-manifest.json') && reads.push(url) > 1;
+      return isRead ? Response.json({ error: { code: 503, message: 'Not now.' } }, { status: 503 }) : undefined;
+    };
+    const report = await ended(machine().boot(NO_INDEX));
+    expect(report.reason).toBe('SERVICE_UNREACHABLE');
+    expect(report.unreachableHost).toBeUndefined();
+    expect(report.evidence.at(-1)).toContain('answered 503');
+  });
+
+  it('names the build backend that the machine lacks, and the host from which it would come', async () => {
+    const pyproject = '[build-system]\nrequires = ["no-such-backend"]\nbuild-backend = "no_such_backend"\n';
+    const project = '[project]\nname = "trainer"\nversion = "1"\ndependencies = []\n';
+    const files = { 'pyproject.toml': `${pyproject}${project}`, 'trainer/__init__.py': '', 'trainer/task.py': TRAINS };
+    configure(cloud(), [makeZip(files)]);
+    const report = await ended(machine().boot(NO_INDEX));
+    expect(report).toMatchObject({ reason: 'SERVICE_UNREACHABLE', unreachableHost: '127.0.0.1:9' });
+    expect(report.message).toContain('no_such_backend is missing');
   });
 
   it('reports that the bucket of the job directory does not exist, before anything runs', async () => {

@@ -4,9 +4,32 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vm_agent.setup.pip_output import describe_conflict, describe_missing, find_nearest
+from vm_agent.setup.pip_output import describe_conflict, describe_missing, find_nearest, find_unreachable_host
 
 PYTHON = f'Python {sys.version_info[0]}.{sys.version_info[1]}'
+
+
+class UnreachableHostTest(unittest.TestCase):
+    def test_is_named_by_the_last_error_of_pip_and_of_git(self) -> None:
+        pip = (
+            "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool(host='github.com', port=443): Max "
+            "retries exceeded with url: /x.whl (Caused by {}('<pip._vendor.urllib3.connection.HTTPSConnection object at "
+            "0x7f5d>: Failed to establish a new connection: [Errno 110] Connection timed out'))"
+        )
+        for line, host in (
+            (pip.format('NewConnectionError'), 'github.com'),
+            (pip.format('ConnectTimeoutError'), 'github.com'),
+            (pip.format('ResponseError'), ''),
+            (pip.format('SSLError'), ''),
+            ("  fatal: unable to access 'https://github.com/a/b/': Could not resolve host: github.com", 'github.com'),
+            (
+                "fatal: unable to access 'https://git.example/a/': Failed to connect to git.example port 443 after 1 ms",
+                'git.example',
+            ),
+            ("fatal: unable to access 'https://github.com/a/b/': The requested URL returned error: 503", ''),
+            ("WARNING: Retrying after connection broken by 'NewConnectionError(github.com)': /x.whl", ''),
+        ):
+            self.assertEqual(find_unreachable_host(['Collecting x', line, 'note: see above']), host, line)
 
 
 class MissingTest(unittest.TestCase):

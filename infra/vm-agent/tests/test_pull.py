@@ -19,7 +19,7 @@ from vm_agent.container.pull_space import Disk, DiskAllowance, compare_space, fi
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.logs.mask import Mask
-from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded, parse_exit_report
 from vm_agent.setup.installers import ToolResult
 
 DIGEST = f'sha256:{"ab" * 32}'
@@ -231,6 +231,21 @@ class LoginTest(unittest.TestCase):
             _, _, files = self.log_in(f'ghcr.io/lab/digits@{DIGEST}', ('alice', 'horse'))
         self.assertEqual([path.name for path in files], ['config.json'])
         self.assertIn('until the pull ends', self.warnings[0])
+
+
+class UnreachableHostTest(unittest.TestCase):
+    def test_is_the_registry_outside_of_google_to_which_no_connection_was_made(self) -> None:
+        waiting = 'Get "https://registry-1.docker.io/v2/": net/http: request canceled while waiting for connection'
+        for image, text, host in (
+            ('docker.io/library/python', waiting, 'docker.io'),
+            ('ghcr.io/o/a', 'dial tcp 140.82.121.33:443: i/o timeout', 'ghcr.io'),
+            ('ghcr.io/o/a', 'received unexpected HTTP status: 503 Service Unavailable', None),
+            ('ghcr.io/o/a', 'unexpected EOF', None),
+            ('us-docker.pkg.dev/p/r/a', 'dial tcp 1.2.3.4:443: i/o timeout', None),
+        ):
+            report = report_of(classify(text), text, replace(spec_of(), image=f'{image}@{DIGEST}'), 'vm', '')
+            self.assertEqual((report.reason, report.unreachable_host), ('SERVICE_UNREACHABLE', host), text)
+            self.assertEqual(parse_exit_report(report.to_json()).unreachable_host, host)
 
 
 class TriesTest(unittest.TestCase):

@@ -62,6 +62,15 @@ export function unusedVmLimitExceeded(job: Job): Cause {
   return causeOf('UNUSED_VM_LIMIT_EXCEEDED', message, lastFailureOf(job));
 }
 
+/** The cause that ends a job of which two VMs did not reach the same host before a program ran; null otherwise. */
+export function hostUnreachable({ ledger }: Job, { message, evidence, unreachableHost }: Cause): Cause | null {
+  const sinceRun = ledger.slice(ledger.findLastIndex(({ ranAt }) => ranAt !== null) + 1);
+  const isRepeated = sinceRun.some(({ cause }) => cause?.unreachableHost === unreachableHost);
+  return unreachableHost !== undefined && isRepeated
+    ? causeOf('HOST_UNREACHABLE', `Two VMs did not reach ${unreachableHost}. ${message}`, evidence)
+    : null;
+}
+
 function lastFailureOf({ waitingFor }: Job): readonly string[] {
   return waitingFor === null ? [] : [`${waitingFor.code}: ${waitingFor.message}`, ...waitingFor.evidence];
 }

@@ -5,7 +5,7 @@ import { endOfRecovery, HEALTH_ENDS } from '#shared/domain/health-cause.ts';
 import { billedSince, type Job, type PlacedJob, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
 import { closeJob, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
 import { failAndKeep, isWorthKeeping } from '#shared/domain/rules/keeping.ts';
-import { maxRunningTimeExceeded, recordDenial } from '#shared/domain/rules/limits.ts';
+import { hostUnreachable, maxRunningTimeExceeded, recordDenial } from '#shared/domain/rules/limits.ts';
 import { commonFields, type Moment, move } from '#shared/domain/rules/rule.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
@@ -52,7 +52,7 @@ function canRestart({ counts, spec }: PlacedJob, { code, diagnosis, ...cause }: 
 /** VMs were lost and the program was not at fault: a new attempt, unless too many in a row were interrupted early. */
 export function interruptAttempt(job: PlacedJob, cause: Cause, moment: Moment): Transition {
   const earlier = job.ledger.map((record) => record.cause);
-  const end = endOfRecovery(cause, earlier);
+  const end = endOfRecovery(cause, earlier) ?? hostUnreachable(job, cause);
   if (end !== null) {
     return failJob(job, end, moment);
   }

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { CAUSES, type Cause, causeOf } from '#shared/domain/cause.ts';
+import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
+import { factsOf } from '#shared/diagnosis/job-facts.ts';
+import { CAUSES, type Cause, causeOf, classOf, remedyOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, isPlaced, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
 import { RULES, transition } from '#shared/domain/rules/transition.ts';
 import { INTERRUPTIONS_IN_ROW_MAX, STABLE_RUN_MS, TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { parseStoredJob } from '#shared/protocol/stored-record.ts';
 import { eventsFor, holdingJob, INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
 /** The fields by which an event names what it is about; one that names an earlier one is outdated. */
@@ -127,6 +130,47 @@ describe('an attempt that has ended', () => {
     const { job, effects } = transition(interrupted, eventsFor(interrupted, 8_000).ATTEMPT_INTERRUPTED);
     expect(effects.map(({ type }) => type)).not.toContain('PROVISION');
     expect(job).toMatchObject({ status: 'QUEUED', isBackingOff: true, attempt: 3, wakeAt: 8_000 + 15_000 });
+  });
+});
+
+describe('a host outside of Google that VMs did not reach before the program ran', () => {
+  /** The job after attempts that ended so, as it is stored in between; `null` is an attempt that ran. */
+  function afterHosts(...hosts: readonly (string | null)[]): Job {
+    return hosts.reduce((job: Job, host, index) => {
+      const at = (index + 1) * 1_000_000;
+      const started = jobAfter(job, ['DEADLINE_PASSED', at], ['PLACEMENT_CHOSEN', at], ['VMS_CREATED', at + 1]);
+      if (host === null) {
+        return jobAfter(started, ['REPLICA_STARTED', at + 2], ['ATTEMPT_INTERRUPTED', at + 900_000]);
+      }
+      const facts = { reason: 'SERVICE_UNREACHABLE', exitCode: null, signal: null, message: 'No answer.' } as const;
+      const exit = classifyExit({ ...facts, evidence: [], unreachableHost: host }, factsOf('digits'));
+      const next = transition(started, { ...eventsFor(started, at + 2).REPLICA_EXITED, exit }).job;
+      return parseStoredJob(JSON.stringify(next));
+    }, queued);
+  }
+
+  it('ends the job as a cause of the configuration at the second VM, which names the host and NAT', () => {
+    const job = afterHosts('docker.io', 'docker.io');
+    expect(job).toMatchObject({ status: 'CLOSING', verdict: { state: 'FAILED', cause: { code: 'HOST_UNREACHABLE' } } });
+    const { cause } = 'verdict' in job ? job.verdict : { cause: null };
+    expect(cause && [classOf(cause), cause.message, remedyOf(cause)]).toEqual([
+      'configuration',
+      'Two VMs did not reach docker.io. No answer.',
+      expect.stringMatching(/nat = true.*remote_repositories.*an index that VMs reach/),
+    ]);
+  });
+
+  it.each([
+    ['once', ['docker.io']],
+    ['before a run of the program', ['docker.io', null, 'docker.io']],
+    ['and another host', ['docker.io', 'pypi.org']],
+  ])('starts a new attempt if that happened %s', (_, hosts) => {
+    expect(afterHosts(...hosts)).toMatchObject({ status: 'QUEUED', attempt: hosts.length + 1 });
+  });
+
+  it('ends the job although another host was unreachable in between', () => {
+    const job = afterHosts('docker.io', 'pypi.org', 'docker.io');
+    expect(job).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'HOST_UNREACHABLE' } } });
   });
 });
 

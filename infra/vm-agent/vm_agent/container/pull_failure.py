@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Tuple
 
+from vm_agent.container.login import is_google_host
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.program.exit_report import ExitReport
 
@@ -93,6 +94,13 @@ _PATTERNS: Tuple[Tuple[Failure, str], ...] = (
 )
 
 
+# No connection was made; a registry that answers with an error, or stops sending, was reached.
+_NO_CONNECTION = re.compile(
+    r'dial tcp|no such host|connection refused|network is unreachable|no route to host|name resolution'
+    r'|waiting for connection|cannot connect'
+)
+
+
 def classify(text: str) -> Failure:
     """Returns what follows from the text that Docker printed."""
     lowered = text.lower()
@@ -114,8 +122,12 @@ def report_of(failure: Failure, text: str, spec: ContainerSpec, account: str, di
     }
     message = failure.sentence.format(**values)
     remedy = failure.remedy.format(**values)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return ExitReport(failure.reason, f'{message} {remedy}'.strip(), evidence=tuple(lines))
+    lines = tuple(line.strip() for line in text.splitlines() if line.strip())
+    host = spec.image.split('/', 1)[0]
+    is_outside = failure is _UNREACHABLE and not is_google_host(host) and _NO_CONNECTION.search(text.lower())
+    return ExitReport(
+        failure.reason, f'{message} {remedy}'.strip(), evidence=lines, unreachable_host=host if is_outside else None
+    )
 
 
 def describe_identity(spec: ContainerSpec, account: str) -> Tuple[str, str]:

@@ -147,11 +147,25 @@ def _set_up(replica: Replica, launcher: Launcher, state: State) -> Tuple[State, 
         state = replace(state, saved_folder=None if folder is None else str(folder))
         replica.write_state(state)
         return _restore(replica, state, claimed), secrets
+    except ReplicaEnded as ended:
+        raise ReplicaEnded(_confirm_host(replica, ended.report)) from ended
     except TransientError as error:
         # Raised when a stop cancels retries, too: then the reason to stop counts.
         replica.supervisor.check()
         message = 'Cloud Storage or Secret Manager was unreachable while the VM was being set up.'
         raise ReplicaEnded(ExitReport('SERVICE_UNREACHABLE', message, evidence=(str(error),))) from error
+
+
+def _confirm_host(replica: Replica, report: ExitReport) -> ExitReport:
+    """Adds whether Cloud Storage answers this VM: if not, its network is at fault, and not the connection to one host."""
+    if report.unreachable_host is None:
+        return report
+    try:
+        replica.directory.read_manifest(RetryPolicy(tries_max=1, seconds_max=LIST_SECONDS_MAX))
+    except (TransientError, StorageRejected) as error:
+        return replace(report, unreachable_host=None, evidence=(*report.evidence, str(error)))
+    note = f'Cloud Storage answered this VM, and {report.unreachable_host} did not.'
+    return replace(report, evidence=(*report.evidence, note))
 
 
 def _await_cluster(replica: Replica) -> None:

@@ -65,6 +65,8 @@ class ExitReport:
     """Whether the program succeeded, and the job directory has no file of it."""
     health: Optional[DecisiveFinding] = None
     """With the reason UNHEALTHY."""
+    unreachable_host: Optional[str] = None
+    """With the reason SERVICE_UNREACHABLE: a host outside of Google, which another VM may not reach either."""
     saved_uris: Tuple[str, ...] = ()
     """Where the program says that it has saved something; not reported."""
 
@@ -90,6 +92,7 @@ class ExitReport:
             'evidence': list(truncate_evidence(self.evidence)),
             **({'savedNothing': True} if self.saved_nothing else {}),
             **({'health': self.health.to_json()} if self.health is not None else {}),
+            **({'unreachableHost': self.unreachable_host} if self.unreachable_host is not None else {}),
         }
 
 
@@ -111,6 +114,7 @@ def parse_exit_report(body: Mapping[str, Any]) -> ExitReport:
         evidence=tuple(body['evidence']),
         saved_nothing=body.get('savedNothing', False),
         health=_parse_health(body.get('health')),
+        unreachable_host=body.get('unreachableHost'),
     )
 
 

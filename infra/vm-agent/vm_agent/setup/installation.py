@@ -22,9 +22,10 @@ from vm_agent.setup.installers import InstallPaths, Pip, RunTool, ToolResult, fi
 from vm_agent.setup.own_packages import OwnPackages, UnreadableWheel, read_own_packages, unpack_plain_wheel
 from vm_agent.setup.package_index import Indexes, probe_indexes
 from vm_agent.setup.package_plan import PackagePlan
-from vm_agent.setup.pip_output import describe_conflict, describe_missing
+from vm_agent.setup.pip_output import describe_conflict, describe_missing, find_unreachable_host
 from vm_agent.setup.virtual_environment import create_venv
 
+GOOGLE_HOSTS = ('.pkg.dev', '.googleapis.com')
 # pip's messages for a missing requirement, from resolving and from building.
 MISSING_PATTERNS = (
     r'No matching distribution found for ([^\n]+)',
@@ -33,7 +34,6 @@ MISSING_PATTERNS = (
     r"Cannot import '([\w.]+)'",
     r"invalid command '(bdist_wheel)'",
 )
-
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Installer:
     def install(self, plan: PackagePlan) -> Installed:
         """
         Installs the packages into a virtual environment that includes the image's packages. Raises ReplicaEnded with
-        INSTALL_FAILED, which names the requirement.
+        INSTALL_FAILED, which names the requirement, or SERVICE_UNREACHABLE.
         """
         started_at = time.monotonic()
         create_venv(self.paths.venv)
@@ -222,8 +222,14 @@ def _missing(result: ToolResult, indexes: Indexes) -> ReplicaEnded:
     missing = find_missing(result.lines)
     conflict = describe_conflict(result.lines)
     reason = conflict or (describe_missing(missing, result.lines) if missing else find_error(result.lines))
-    return _failure(f'pip could not install the package: {reason}.', result, indexes.describe_unreachable())
+    remark, host = indexes.describe_unreachable(), indexes.unreachable_host()
+    return _failure(f'pip could not install the package: {reason}.', result, remark, host)
 
 
-def _failure(message: str, result: ToolResult, remark: str) -> ReplicaEnded:
-    return ReplicaEnded(ExitReport('INSTALL_FAILED', f'{message} {remark}'.strip(), evidence=result.lines))
+def _failure(message: str, result: ToolResult, remark: str, host: str = '') -> ReplicaEnded:
+    """A host outside of Google that this VM does not reach may be reached by the next one."""
+    host = host or find_unreachable_host(result.lines)
+    text = f'{message} {remark}'.strip()
+    if not host or host.endswith(GOOGLE_HOSTS):
+        return ReplicaEnded(ExitReport('INSTALL_FAILED', text, evidence=result.lines))
+    return ReplicaEnded(ExitReport('SERVICE_UNREACHABLE', text, evidence=result.lines, unreachable_host=host))

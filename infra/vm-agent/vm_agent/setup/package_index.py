@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Mapping, Tuple
+from urllib.parse import urlsplit
 
 from vm_agent.cache.key import TRANSPORT_SETTINGS
 from vm_agent.http.credentials import without_credentials
@@ -32,6 +33,10 @@ class Indexes:
         """Returns a sentence for the user about the unreachable indexes; empty if there are none."""
         names = ', '.join(without_credentials(url) for url in self.unreachable)
         return f'The package index {names} could not be reached from the VM.' if names else ''
+
+    def unreachable_host(self) -> str:
+        """Returns the host of the first index, if none is reachable; empty otherwise, and for a directory."""
+        return '' if self.reachable else urlsplit(without_credentials(self.unreachable[0])).netloc
 
     def pip_options(self) -> Tuple[str, ...]:
         """Makes pip use the reachable indexes only; the rest of the machine's pip configuration stays in effect."""

@@ -6,8 +6,19 @@ from typing import List, Optional, Sequence, Tuple
 
 VERSIONS_PATTERN = re.compile(r'satisfies the requirement ([^\n(]+?) \(from versions: ([^)]*)\)')
 VERSION_PATTERN = re.compile(r'(\d+(?:\.\d+)*)(.*)')
+# In pip's last error, after its retries: no connection, or no address of the name.
+UNREACHABLE_PATTERN = re.compile(
+    r"host='([\w.-]+)', port=\d+\): Max retries exceeded .{1,999}\(Caused by (?:NewConnection|ConnectTimeout|NameResolution)Error"
+    r'|fatal: unable to access .{1,999}: (?:Could not resolve host: |Failed to connect to )([\w.-]+)'
+)
 CONFLICT_START = 'The conflict is caused by:'
 CONFLICT_LINES_MAX = 4
+
+
+def find_unreachable_host(lines: Sequence[str]) -> str:
+    """Returns the host to which pip, or git for it, could not connect; empty if each host answered."""
+    found = UNREACHABLE_PATTERN.search('\n'.join(lines))
+    return '' if found is None else found.group(1) or found.group(2)
 
 
 def describe_missing(requirement: str, lines: Sequence[str]) -> str:

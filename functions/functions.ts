@@ -21,6 +21,7 @@ const INTAKE = [
   'KEEP_ON_FAILURE_COST_USD_MAX',
   'SHELL_ACCESS',
   'INTERNET_ACCESS',
+  'DATA_BUCKETS',
   'DISK_KMS_KEY',
 ] as const;
 

@@ -148,6 +148,12 @@ export const SETTINGS = {
     .transform(readJson)
     .pipe(internetAccessSchema)
     .describe('JSON of the regions whose VMs reach hosts outside of Google, by network, and of remoteRepositories'),
+  DATA_BUCKETS: z
+    .string()
+    .transform((text) => text.split(',').filter((name) => name !== ''))
+    .pipe(z.array(z.string().refine(isBucketName)))
+    .default([])
+    .describe('the names of buckets with data that all VMs may access, comma-separated'),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Firestore emulator'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Pub/Sub emulator'),
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the URL of a Cloud Storage emulator'),

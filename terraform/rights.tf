@@ -60,6 +60,17 @@ locals {
     "${email}/logs" => { member = "serviceAccount:${email}", role = "roles/logging.logWriter" }
   }
 
+  # VMs may list what they read; intake looks for it, and reads where the bucket is, but no object.
+  data_bucket_grants = merge([
+    for bucket, right in var.data_buckets : merge(
+      { for email in var.job_accounts : "${email}/${bucket}" => { bucket = bucket, member = "serviceAccount:${email}", role = local.bucket_roles[right] } },
+      {
+        for account, has in merge({ vm = right }, { for name in ["on-upload", "on-submit", "api"] : name => "list" }) :
+        "${account}/${bucket}" => { bucket = bucket, member = module.identities.members[account], role = local.bucket_roles[has] }
+      },
+    )
+  ]...)
+
   # Subnetworks of this project are covered by the custom role of provision.
   shared_subnetworks = toset([
     for name in distinct(flatten([for network in values(var.job_networks) : values(network.subnetworks)])) :
@@ -86,6 +97,14 @@ locals {
     }
     keys = var.job_keys
   }
+}
+
+# One member each: whatever else is granted on these buckets, which this configuration does not own, stays.
+resource "google_storage_bucket_iam_member" "data" {
+  for_each = local.data_bucket_grants
+  bucket   = each.value.bucket
+  role     = each.value.role
+  member   = each.value.member
 }
 
 resource "google_secret_manager_secret_iam_member" "job_account" {

@@ -13,6 +13,7 @@ locals {
     local.has_rights ? ["JOB_RIGHTS"] : [],
     local.has_registries ? ["REGISTRIES"] : [],
     var.containers.allow_root ? [] : ["CONTAINERS_AS_ROOT"],
+    length(var.data_buckets) > 0 ? ["DATA_BUCKETS"] : [],
   )
   api_settings    = concat(local.intake_settings, ["API_URL"])
   notify_settings = concat(local.event_settings, ["NOTIFICATION_CHANNELS"])
@@ -56,6 +57,7 @@ locals {
     )
     SHELL_ACCESS                 = tostring(var.shell_access != null)
     KEEP_ON_FAILURE_COST_USD_MAX = tostring(var.keep_on_failure_cost_max_usd)
+    DATA_BUCKETS                 = join(",", keys(var.data_buckets))
     CONTAINERS_AS_ROOT           = tostring(var.containers.allow_root)
     INTERNET_ACCESS              = jsonencode(local.internet_access)
     # Names of secrets, not their values.

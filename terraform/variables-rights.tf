@@ -86,3 +86,16 @@ variable "job_keys" {
     error_message = "Use full names without a version: projects/P/locations/L/keyRings/R/cryptoKeys/K."
   }
 }
+
+variable "data_buckets" {
+  description = "Buckets with data, also of other projects, that the VMs of all jobs may read, or read and write: { \"my-data\" = \"read\", \"my-results\" = \"write\" }."
+  type        = map(string)
+  nullable    = false
+  default     = {}
+  validation {
+    condition = alltrue([
+      for name, right in var.data_buckets : can(regex("^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$", name)) && contains(["read", "write"], right)
+    ])
+    error_message = "Map names of buckets, without gs://, to \"read\" or \"write\"."
+  }
+}

@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream';
 import { describeDenial, PERIMETER_REMEDY, type PerimeterDenial } from '#shared/domain/perimeter-denial.ts';
 
+/** `location`: `us-central1`, `nam4` or `us`. `regions` are those of a configurable dual-region. */
+export type BucketLocation = { readonly location: string; readonly regions: readonly string[] };
+
 export type ObjectName = { readonly bucket: string; readonly name: string };
 
 /** One generation of an object, which is immutable. `generation` is an int64 in decimal. */
@@ -73,4 +76,9 @@ export type ObjectStore = {
    * PerimeterDeniedError.
    */
   hasBucket(bucket: string): Promise<boolean>;
+  /**
+   * Where a bucket is; null in the embedded cloud, whose buckets are on this machine. MISSING only if it certainly does
+   * not exist. Throws AccessDeniedError.
+   */
+  locateBucket(bucket: string): Promise<BucketLocation | null | 'MISSING'>;
 };

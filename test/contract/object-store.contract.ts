@@ -186,6 +186,8 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
       const nowhere = { bucket: `${bucket}-missing`, name: 'x' };
       expect(await store.hasBucket(bucket)).toBe(true);
       expect(await store.hasBucket(nowhere.bucket)).toBe(false);
+      expect(await store.locateBucket(bucket)).not.toBe('MISSING');
+      expect(await store.locateBucket(nowhere.bucket)).toBe('MISSING');
       expect(await store.stat(object)).toBeUndefined();
       expect(await store.read(object)).toBeUndefined();
       expect(await store.stat(nowhere)).toBeUndefined();

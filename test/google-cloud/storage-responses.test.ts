@@ -43,6 +43,10 @@ describe('the object store of Cloud Storage, with responses that the embedded se
       if (pathname.includes('/b/goog-no-name')) {
         return rejection(400, 'invalid', "Invalid bucket name: 'goog-no-name'");
       }
+      if (pathname.endsWith('/b/pair')) {
+        const customPlacementConfig = { dataLocations: ['US-CENTRAL1', 'US-WEST1'] };
+        return Response.json({ name: 'pair', location: 'US', locationType: 'dual-region', customPlacementConfig });
+      }
       return pathname.endsWith('/o') ? pass(withShortPage(request)) : undefined;
     });
     for (const bucket of ['uploads', 'ours', 'lists-only']) {
@@ -87,10 +91,16 @@ describe('the object store of Cloud Storage, with responses that the embedded se
     }
   });
 
+  it('locates a bucket in one region or in two', async () => {
+    expect(await cloud.store.locateBucket('pair')).toEqual({ location: 'us', regions: ['us-central1', 'us-west1'] });
+    expect(await cloud.store.locateBucket('ours')).toEqual({ location: 'us', regions: [] });
+  });
+
   it('throws if it has no permission to read', async () => {
     await expect(cloud.store.stat({ bucket: 'theirs', name: 'p.tar.gz' })).rejects.toThrow(AccessDeniedError);
     const listing = cloud.store.list({ bucket: 'theirs', prefix: 'p/', countMax: 1 });
     await expect(listing).rejects.toThrow(AccessDeniedError);
+    await expect(cloud.store.locateBucket('theirs')).rejects.toThrow(AccessDeniedError);
   });
 
   it('finds no object in a bucket with an invalid name', async () => {

@@ -69,6 +69,7 @@ function describeDeployment({
         ...ENDPOINT_SETTINGS,
         'DISK_KMS_KEY',
         'JOB_RIGHTS',
+        'DATA_BUCKETS',
         'IAP_AUDIENCE',
         ...containers,
       ];

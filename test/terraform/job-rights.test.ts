@@ -25,6 +25,7 @@ const VARIABLES = [
   `-var=job_account_secrets={"${A}"=["hf-token"],"${B}"=["wandb-key"]}`,
   `-var=job_networks={"${NETWORK}"={subnetworks={us-central1="${SHARED}"},network_attachments=["${ATTACHMENT}"]},"projects/${PROJECT}/global/networks/n"={subnetworks={us-central1="${OWN}"}}}`,
   `-var=job_keys=["${KEY}"]`,
+  '-var=data_buckets={lake="read",results="write"}',
 ];
 
 let terraform: TerraformCopy;
@@ -112,6 +113,8 @@ function describeRights() {
     expect(listPermissions(resources, memberOf(A))).toEqual(
       [
         ...ownBucket,
+        ...['get', 'list'].map((action) => `storage.objects.${action} on lake`),
+        ...ACTIONS.map((action) => `storage.objects.${action} on results`),
         `storage.objects.get on ${PROJECT}-dropforge-uploads`,
         `storage.objects.get on ${PROJECT}-dropforge-sources`,
         'secretmanager.versions.access on hf-token',
@@ -156,6 +159,34 @@ function describeRights() {
         expect(isAllowed(resources, { ...request, member: functionAccount(name) }), `${name} ${action}`).toBe(true);
       }
     }
+  });
+
+  it('let VMs of every account read or write the buckets with data, and intake list them, one member each', () => {
+    const grants = all('google_storage_bucket_iam_member').filter(({ values }) =>
+      ['lake', 'results'].includes(String(values.bucket)),
+    );
+    const vms = [memberOf(A), memberOf(B), functionAccount('vm')];
+    const intake = ['on-upload', 'on-submit', 'api'].map(functionAccount);
+    const expected = [
+      ...vms.map((member) => ['lake', 'roles/storage.objectViewer', member]),
+      ...vms.map((member) => ['results', 'roles/storage.objectUser', member]),
+      ...['lake', 'results'].flatMap((bucket) =>
+        intake.map((member) => [bucket, 'roles/storage.legacyBucketReader', member]),
+      ),
+    ];
+    const granted = grants.map(({ values }) => [values.bucket, values.role, values.member]);
+    expect(granted.map(String).toSorted()).toEqual(expected.map(String).toSorted());
+    for (const name of ['on-upload', 'on-submit', 'api'] as const) {
+      expect(readSettings(name, environmentOf(name))).toMatchObject({
+        settings: { DATA_BUCKETS: ['lake', 'results'] },
+      });
+    }
+  });
+
+  it.each(['{"gs://lake"="read"}', '{lake="admin"}'])('rejects data_buckets=%s', async (value) => {
+    await expect(plan(terraform, '.', [...REQUIRED, `-var=data_buckets=${value}`])).rejects.toThrow(
+      /Map names of buckets, without gs:\/\//,
+    );
   });
 
   it('let provision use subnetworks of other projects, exactly those that are listed', () => {

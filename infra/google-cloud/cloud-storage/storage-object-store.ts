@@ -4,6 +4,7 @@ import type { File, FileMetadata, Storage } from '@google-cloud/storage';
 import { findPerimeterDenial } from '#shared/domain/perimeter-denial.ts';
 import {
   AccessDeniedError,
+  type BucketLocation,
   type ObjectInfo,
   type ObjectName,
   type ObjectStore,
@@ -62,6 +63,7 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
   return {
     stat,
     hasBucket,
+    locateBucket: (bucket) => locateBucket(storage, bucket),
     list: (query) => list(storage, query),
     async read(object, { generation, range } = {}) {
       // The stream reports a missing object too late. The generation pins the read against a concurrent overwrite.
@@ -88,6 +90,19 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
       return toInfo(object.bucket, file.metadata);
     },
   };
+}
+
+async function locateBucket(storage: Storage, bucket: string): Promise<BucketLocation | 'MISSING'> {
+  try {
+    const [{ location = '', customPlacementConfig }] = await storage.bucket(bucket).getMetadata();
+    const regions = customPlacementConfig?.dataLocations ?? [];
+    return { location: location.toLowerCase(), regions: regions.map((name) => name.toLowerCase()) };
+  } catch (error) {
+    if (isMissing(error)) {
+      return 'MISSING';
+    }
+    throw statusOf(error) === FORBIDDEN ? deniedError(error, { bucket, name: '' }) : error;
+  }
 }
 
 async function list(storage: Storage, query: ListQuery) {

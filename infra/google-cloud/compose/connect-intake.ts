@@ -25,6 +25,7 @@ type OwnSettings = Settings<
   | 'KEEP_ON_FAILURE_COST_USD_MAX'
   | 'SHELL_ACCESS'
   | 'INTERNET_ACCESS'
+  | 'DATA_BUCKETS'
   | 'DISK_KMS_KEY'
 >;
 
@@ -67,6 +68,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     hasShellAccess: settings.SHELL_ACCESS,
     diskKmsKey: settings.DISK_KMS_KEY,
     internetAccess: settings.INTERNET_ACCESS,
+    dataBuckets: settings.DATA_BUCKETS,
   };
   const objects = createStorageObjectStore(openStorage({ projectId: settings.PROJECT_ID }));
   const registry = connectRegistry(settings);

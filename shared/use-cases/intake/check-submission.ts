@@ -16,6 +16,7 @@ import { type ObjectStore, PerimeterDeniedError } from '#shared/ports/object-sto
 import type { Problem } from '#shared/protocol/report.ts';
 import type { Accepted, AcceptPorts } from '#shared/use-cases/intake/accept-submission.ts';
 import { checkChannels } from '#shared/use-cases/intake/check-channels.ts';
+import { checkData } from '#shared/use-cases/intake/check-data.ts';
 import {
   checkJobDir,
   checkRuntime,
@@ -182,6 +183,7 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
   const lint = lintJobPackages(spec, packages, ports.intake);
   const resumed = spec.study && (await checkTuning(ports, { ...spec, study: spec.study }, draft.study));
   const pinned = await pinImages(ports, { ...spec, ...rights.network }, draft);
+  const data = await checkData(ports, spec);
   return {
     packages,
     pinned,
@@ -197,6 +199,7 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
       ...rights.problems,
       ...runtime.problems,
       ...shell.problems,
+      ...data.problems,
       ...(resumed?.problems ?? []),
     ],
     warnings: [
@@ -205,6 +208,7 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
       ...pinned.warnings,
       ...packages.warnings,
       ...lint.warnings,
+      ...data.warnings,
       ...(resumed?.warnings ?? []),
     ],
   };

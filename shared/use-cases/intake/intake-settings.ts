@@ -55,6 +55,8 @@ export type IntakeSettings = {
   /** Undefined if VMs reach every host that this machine reaches, as those of the embedded cloud do. */
   readonly internetAccess?: InternetAccess | undefined;
   readonly containers: ContainerSettings;
+  /** Buckets that the VMs of all accounts may read; undefined in the embedded cloud, which checks no access. */
+  readonly dataBuckets?: readonly string[] | undefined;
 };
 
 /** What this deployment's VMs run images with. */

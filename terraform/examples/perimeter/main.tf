@@ -50,7 +50,7 @@ locals {
         identities = concat(local.vms, local.intake)
         projects   = var.data_projects
         service    = "storage"
-        methods    = ["google.storage.objects.get", "google.storage.objects.list"]
+        methods    = ["google.storage.buckets.get", "google.storage.objects.get", "google.storage.objects.list"]
       }
       # Images of containers: looked up by intake, pulled by VMs.
       images = {

@@ -9,4 +9,5 @@ export const noObjects: ObjectStore = {
     throw new Error(`The bucket ${bucket} does not exist.`);
   },
   hasBucket: async () => false,
+  locateBucket: async () => 'MISSING',
 };

@@ -46,6 +46,7 @@ describe('settings', () => {
       'KEEP_ON_FAILURE_COST_USD_MAX',
       'SHELL_ACCESS',
       'INTERNET_ACCESS',
+      'DATA_BUCKETS',
       ...ENDPOINT_SETTINGS,
     ];
     const needed = settingsOf(name).filter((setting) => !optional.includes(setting));
@@ -78,6 +79,7 @@ describe('settings', () => {
     ['KEEP_ON_FAILURE_COST_USD_MAX', 'api', '-2'],
     ['SHELL_ACCESS', 'api', 'hunter2'],
     ['INTERNET_ACCESS', 'api', '{"regions":["hunter2"]}'],
+    ['DATA_BUCKETS', 'on-submit', 'data,gs://hunter2'],
     ['COMPUTE_ENDPOINT', 'teardown', 'hunter2'],
     ['PUBSUB_EMULATOR_HOST', 'watch', 'hunter2'],
   ])('%s that is invalid is named by %s, and its value is not repeated', (setting, name, value) => {

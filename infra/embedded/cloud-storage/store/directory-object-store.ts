@@ -146,6 +146,7 @@ function openStorePort(context: Context): ObjectStore {
       return listPage(index, { bucket, prefix, countMax, after: position }).objects;
     },
     hasBucket: async (bucket) => index.findBucket(bucket) !== undefined,
+    locateBucket: async (bucket) => (index.findBucket(bucket) === undefined ? 'MISSING' : null),
   };
 }
 

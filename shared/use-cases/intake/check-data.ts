@@ -1,0 +1,153 @@
+import { transferPerGibUsd } from '#shared/catalog/data-transfer.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { BucketLocation, ObjectInfo, ObjectStore } from '#shared/ports/object-store.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
+import { didYouMean, nearestName } from '#shared/text/nearest-name.ts';
+import { jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
+import { type DataUse, dataUsesOf } from '#shared/use-cases/intake/data-uses.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+
+/** Limits of the check of one job. */
+const USES_COUNT_MAX = 20;
+const CHECK_MS_MAX = 10_000;
+const PAGE_OBJECTS = 1_000;
+const PAGES_COUNT_MAX = 5;
+const PARENTS_COUNT_MAX = 3;
+const GIB = 1_024 ** 3;
+
+type Ports = { readonly objects: ObjectStore; readonly intake: IntakeSettings };
+
+/** Undefined: this account may not read it, which says nothing about that of the VMs, or the request failed. */
+type Found = DataUse & {
+  readonly place: BucketLocation | null | 'MISSING' | undefined;
+  /** At most PAGE_OBJECTS. */
+  readonly objects: readonly ObjectInfo[] | undefined;
+  readonly nearest: string | undefined;
+};
+
+/**
+ * Checks the data that a job names before its VMs are paid for. Only a bucket that does not exist is a problem, since a
+ * program may create objects. What is not checked is a warning.
+ */
+export async function checkData(ports: Ports, spec: JobSpec) {
+  const all = dataUsesOf(spec);
+  const uses = all.slice(0, USES_COUNT_MAX);
+  const late = Promise.withResolvers<null>();
+  const timer = setTimeout(() => late.resolve(null), CHECK_MS_MAX);
+  const found = await Promise.race([Promise.all(findAll(ports.objects, uses)), late.promise]);
+  clearTimeout(timer);
+  const failed = found === null ? uses : found.filter(({ objects }) => objects === undefined);
+  const uris = [...failed, ...all.slice(USES_COUNT_MAX)].map(({ uri }) => uri);
+  const buckets = Object.entries(Object.groupBy(found ?? [], ({ bucket }) => bucket));
+  const missing = buckets.filter(([_, uses = []]) => uses[0]?.place === 'MISSING');
+  const missingBuckets = missing.map(([bucket]) => missingBucket(bucket, ports.intake));
+  const { dataBuckets } = ports.intake;
+  return {
+    // In the embedded cloud, programs also read Google's public buckets.
+    problems: dataBuckets === undefined ? [] : missingBuckets,
+    warnings: [
+      ...(dataBuckets === undefined
+        ? missingBuckets
+        : checkAccess(found ?? [], spec, { ...ports.intake, dataBuckets })),
+      ...(found ?? []).flatMap(missingObjects),
+      ...(uris.length === 0 ? [] : [notChecked(`${uris.join(', ')} could not be checked.`, 'Check that it exists.')]),
+      ...buckets.flatMap(([_, ofBucket = []]) => checkTransfer(ofBucket, spec.region)),
+    ],
+  };
+}
+
+function findAll(objects: ObjectStore, uses: readonly DataUse[]): readonly Promise<Found>[] {
+  const places = new Map<string, Promise<Found['place']>>();
+  return uses.map(async (use) => {
+    const { bucket, name: prefix } = use;
+    places.set(bucket, places.get(bucket) ?? objects.locateBucket(bucket).catch(() => undefined));
+    const place = await places.get(bucket);
+    if (place === 'MISSING') {
+      return { ...use, place, objects: [], nearest: undefined };
+    }
+    const listed = await objects.list({ bucket, prefix, countMax: PAGE_OBJECTS }).catch(() => undefined);
+    const nearest = listed?.length === 0 ? await findNearest(objects, use).catch(() => undefined) : undefined;
+    return { ...use, place, objects: listed, nearest };
+  });
+}
+
+/** The nearest name in the deepest folder that exists. */
+async function findNearest(objects: ObjectStore, { bucket, name, isWritten }: DataUse): Promise<string | undefined> {
+  const parts = name.match(/[^/]+\/?/g) ?? [];
+  for (const [depth, part] of isWritten ? [] : [...parts.entries()].slice(-PARENTS_COUNT_MAX).reverse()) {
+    const folder = parts.slice(0, depth).join('');
+    const children = await listChildren(objects, bucket, folder);
+    if (children.size > 0) {
+      const nearest = nearestName(part, children);
+      return nearest && `gs://${bucket}/${folder}${nearest}`;
+    }
+  }
+  return undefined;
+}
+
+/** Names in a folder; one page of each large folder in it is read. */
+async function listChildren(objects: ObjectStore, bucket: string, prefix: string): Promise<ReadonlySet<string>> {
+  const children = new Set<string>();
+  let after: string | undefined;
+  for (let page = 0; page < PAGES_COUNT_MAX; page += 1) {
+    const found = await objects.list({ bucket, prefix, countMax: PAGE_OBJECTS, ...(after && { after }) });
+    const names = found.map(({ name }) => /^[^/]*\/?/.exec(name.slice(prefix.length))?.[0] ?? '');
+    for (const name of names) {
+      children.add(name);
+      after = `${prefix}${name}${name.endsWith('/') ? '\u{10ffff}' : ''}`;
+    }
+    if (found.length < PAGE_OBJECTS) {
+      break;
+    }
+  }
+  return children;
+}
+
+function missingBucket(bucket: string, { uploadBucket, jobsBucket, dataBuckets = [] }: IntakeSettings): Problem {
+  const message = `The bucket ${bucket}, which the job names, does not exist.`;
+  const remedy = `${didYouMean(bucket, [...dataBuckets, uploadBucket, jobsBucket])}Correct the name, or create the bucket.`;
+  return { code: 'DATA_BUCKET_MISSING', message, remedy };
+}
+
+function missingObjects({ uri, objects, isWritten, nearest, place }: Found): readonly Problem[] {
+  const message = `${uri} has no objects${nearest === undefined ? '.' : `; ${nearest} exists.`}`;
+  const remedy = 'Correct it if the program reads it; nothing is wrong if the program writes it.';
+  const isFine = isWritten || place === 'MISSING' || objects?.length !== 0;
+  return isFine ? [] : [{ code: 'DATA_NOT_FOUND', message, remedy }];
+}
+
+function notChecked(message: string, remedy: string): Problem {
+  return { code: 'DATA_NOT_CHECKED', message, remedy };
+}
+
+type Granted = IntakeSettings & { readonly dataBuckets: readonly string[] };
+
+/** What the deployment grants is known; other grants are not visible to intake. */
+function checkAccess(found: readonly Found[], { serviceAccount }: JobSpec, intake: Granted): readonly Problem[] {
+  const granted = [...intake.dataBuckets, intake.uploadBucket, jobsBucketOf(intake, serviceAccount ?? undefined)];
+  const others = found.filter(({ place, bucket }) => place !== 'MISSING' && !granted.includes(bucket));
+  const buckets = [...new Set(others.map(({ bucket }) => bucket))];
+  const message = `Whether ${serviceAccount ?? 'the account of the VMs'} may read ${buckets.join(', ')} was not checked.`;
+  const entries = buckets.map((bucket) => `${JSON.stringify(bucket)} = "read"`).join(', ');
+  const remedy = `Grant it, or add to terraform.tfvars data_buckets = { …, ${entries} } and run terraform apply.`;
+  return buckets.length === 0 ? [] : [notChecked(message, remedy)];
+}
+
+function checkTransfer(uses: readonly Found[], region: string): readonly Problem[] {
+  const [{ bucket, place } = { bucket: '', place: null }] = uses;
+  const perGibUsd = place && place !== 'MISSING' ? transferPerGibUsd(place, region) : 0;
+  if (!place || place === 'MISSING' || perGibUsd === 0) {
+    return [];
+  }
+  const sizes = uses.flatMap(({ uri, objects = [] }) => {
+    const gib = objects.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / GIB;
+    const least = objects.length < PAGE_OBJECTS ? '' : 'at least ';
+    const price = perGibUsd === null ? '' : `, ${least}${formatUsd(gib * perGibUsd)} each time`;
+    return gib === 0 ? [] : [` ${uri} has ${least}${gib.toFixed(3)} GiB${price}.`];
+  });
+  const price = perGibUsd === null ? 'an amount that is not known here' : `about ${formatUsd(perGibUsd)} per GiB`;
+  const message = `gs://${bucket} is in ${place.location} and the VMs run in ${region}: data between them costs ${price}.`;
+  const remedy = `Run the job where the data is, or copy the data to a bucket in ${region}.`;
+  return [{ code: 'DATA_IN_OTHER_REGION', message: `${message}${sizes.join('')}`, remedy }];
+}

@@ -1,0 +1,32 @@
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
+import { isBucketName, parseGsUri, toGsUri } from '#shared/protocol/gs-uri.ts';
+import { programsOf } from '#shared/use-cases/intake/check-packages.ts';
+
+/** Data that a job names; `name` is a prefix of objects. `isWritten` is a guess from the argument or variable. */
+export type DataUse = ObjectName & { readonly uri: string; readonly isWritten: boolean };
+
+/** `gs://bucket/path`, and Vertex AI's `/gcs/bucket/path`; the bucket must end there, not with a placeholder. */
+const DATA_URI = /(?:gs:\/\/|(?<![\w/])\/gcs\/)([a-z0-9._-]+)(?:\/([^\s"'`,;<>|)\]}]*)|(?=[\s"'`,;<>|)\]}]|$))/g;
+const WILDCARD_OR_PLACEHOLDER = /[*?[{$%]/;
+const FLAG = /^--?([\w.-]+)(?:=|$)/;
+const WRITTEN = /out|dir$|checkpoint|ckpt|log|export|save|result|tensorboard|cache|te?mp|staging/i;
+
+/** The data that arguments, commands, variables and the study name, each once; not the job's own directory. */
+export function dataUsesOf(spec: JobSpec): readonly DataUse[] {
+  const texts = programsOf(spec).flatMap(({ command = [], args, environment }) => [
+    ...[...command, ...args].map((text, index, tokens) => {
+      return [(FLAG.exec(text) ?? FLAG.exec(tokens[index - 1] ?? ''))?.[1] ?? '', text] as const;
+    }),
+    ...Object.entries(environment),
+  ]);
+  const uses = [...texts, ['', JSON.stringify(spec.study)] as const].flatMap(([flag, text]) =>
+    [...text.matchAll(DATA_URI)].map(([, bucket = '', path = '']) => {
+      const [name = ''] = path.split(WILDCARD_OR_PLACEHOLDER);
+      return { uri: toGsUri({ bucket, name: path }), bucket, name, isWritten: WRITTEN.test(flag) };
+    }),
+  );
+  const own = parseGsUri(spec.jobDir);
+  const others = uses.filter(({ bucket, name }) => bucket !== own.bucket || !`${name}/`.startsWith(`${own.name}/`));
+  return [...new Map(others.filter(({ bucket }) => isBucketName(bucket)).map((use) => [use.uri, use])).values()];
+}

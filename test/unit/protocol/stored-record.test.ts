@@ -6,7 +6,6 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
-import type { ContainerProgram, JobSpec } from '#shared/domain/job-spec.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import { provisionMessageSchema } from '#shared/protocol/stage-message.ts';
@@ -20,6 +19,7 @@ import {
 } from '#shared/protocol/stored-record.ts';
 import { closedJob, holdingJob, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
+import { container, fullSpec } from '../../support/domain/full-spec.ts';
 
 /** Jobs, a suspect replica and effects, as the version before wrote them: five fields and an effect had other names. */
 const BEFORE = JSON.parse(
@@ -27,61 +27,6 @@ const BEFORE = JSON.parse(
 ) as { readonly jobs: Readonly<Record<string, object>>; readonly replica: object; readonly effects: readonly object[] };
 /** A job without the fields that were added since the first version. */
 const OLDEST_JOB = readFileSync(new URL('../../fixtures/stored-records/oldest-job.json', import.meta.url), 'utf8');
-
-const container: ContainerProgram = {
-  kind: 'CONTAINER',
-  imageUri: 'gcr.io/p/trainer:1',
-  image: {
-    uri: `gcr.io/p/trainer@sha256:${'0'.repeat(64)}`,
-    sizeBytes: 5,
-    entrypoint: ['/run'],
-    cmd: ['train'],
-    user: '1000',
-    workingDir: '/app',
-  },
-  command: ['python'],
-  args: ['train.py'],
-  environment: { A: '1' },
-  packageUris: ['gs://b/data.tar.gz'],
-  module: 'trainer.task',
-};
-
-/** A specification in which every optional field has a value. */
-const fullSpec: JobSpec = {
-  ...queuedJob().spec,
-  labels: { team: 'vision' },
-  health: { nonFinite: 'rollback', stalled: 'restart', stalledAfterMs: 600_000 },
-  pythonVersion: '3.12',
-  serviceAccount: 'trainer@p.iam.gserviceaccount.com',
-  network: 'projects/p/global/networks/n',
-  subnetwork: 'projects/p/regions/us-central1/subnetworks/s',
-  networkAttachment: 'projects/p/regions/us-central1/networkAttachments/a',
-  kmsKeyName: 'projects/p/locations/l/keyRings/r/cryptoKeys/k',
-  notify: { channels: ['team'], states: ['FAILED', 'INTERRUPTED'] },
-  secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: 'latest' } },
-  replicaGroups: [
-    { ...queuedJob().spec.replicaGroups[0], accelerator: { type: 'NVIDIA_TESLA_T4', count: 2 } },
-    {
-      ...queuedJob().spec.replicaGroups[0],
-      role: 'worker',
-      reservation: { kind: 'SPECIFIC', names: ['projects/p/zones/z/reservations/r'] },
-      program: container,
-    },
-  ],
-  study: {
-    metrics: [{ id: 'accuracy', goal: 'MAXIMIZE', safety: null }],
-    algorithm: 'BAYESIAN',
-    trialsMax: 10,
-    parallelTrialsMax: 2,
-    failedTrialsMax: null,
-    earlyStopping: null,
-    stoppingConditions: null,
-    measurement: 'LAST',
-    parameters: [{ id: 'rate', space: { kind: 'DOUBLE', min: 0, max: 1 }, scale: 'LINEAR', children: [] }],
-    resumeJobId: null,
-    maxCostUsd: null,
-  },
-};
 
 const warning = { code: 'CPU_ONLY', message: 'A CPU build.', remedy: 'Use a GPU build.', path: 'setup.py', line: 3 };
 const waiting = causeOf('STOCKOUT', 'The zone is out of capacity.', ['ZONE_RESOURCE_POOL_EXHAUSTED']);

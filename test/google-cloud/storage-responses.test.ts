@@ -47,6 +47,9 @@ describe('the object store of Cloud Storage, with responses that the embedded se
         const customPlacementConfig = { dataLocations: ['US-CENTRAL1', 'US-WEST1'] };
         return Response.json({ name: 'pair', location: 'US', locationType: 'dual-region', customPlacementConfig });
       }
+      if (pathname.endsWith('/b/requester-pays')) {
+        return rejection(400, 'required', 'Bucket is a requester pays bucket but no user project provided.');
+      }
       return pathname.endsWith('/o') ? pass(withShortPage(request)) : undefined;
     });
     for (const bucket of ['uploads', 'ours', 'lists-only']) {
@@ -93,6 +96,7 @@ describe('the object store of Cloud Storage, with responses that the embedded se
 
   it('locates a bucket in one region or in two', async () => {
     expect(await cloud.store.locateBucket('pair')).toEqual({ location: 'us', regions: ['us-central1', 'us-west1'] });
+    await expect(cloud.store.locateBucket('requester-pays')).rejects.toThrow(/requester pays/);
     expect(await cloud.store.locateBucket('ours')).toEqual({ location: 'us', regions: [] });
   });
 

@@ -98,7 +98,8 @@ async function locateBucket(storage: Storage, bucket: string): Promise<BucketLoc
     const regions = customPlacementConfig?.dataLocations ?? [];
     return { location: location.toLowerCase(), regions: regions.map((name) => name.toLowerCase()) };
   } catch (error) {
-    if (isMissing(error)) {
+    // 400 is also the answer for a bucket whose requester pays.
+    if (statusOf(error) === NOT_FOUND) {
       return 'MISSING';
     }
     throw statusOf(error) === FORBIDDEN ? deniedError(error, { bucket, name: '' }) : error;

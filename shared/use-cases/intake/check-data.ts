@@ -40,16 +40,14 @@ export async function checkData(ports: Ports, spec: JobSpec) {
   const failed = found === null ? uses : found.filter(({ objects }) => objects === undefined);
   const uris = [...failed, ...all.slice(USES_COUNT_MAX)].map(({ uri }) => uri);
   const buckets = Object.entries(Object.groupBy(found ?? [], ({ bucket }) => bucket));
-  const missing = buckets.filter(([_, uses = []]) => uses[0]?.place === 'MISSING');
+  const missing = buckets.filter(([_, [use] = [undefined]]) => use?.place === 'MISSING');
   const missingBuckets = missing.map(([bucket]) => missingBucket(bucket, ports.intake));
-  const { dataBuckets } = ports.intake;
+  // In the embedded cloud, programs also read Google's public buckets.
+  const isEmbedded = ports.intake.dataBuckets === undefined;
   return {
-    // In the embedded cloud, programs also read Google's public buckets.
-    problems: dataBuckets === undefined ? [] : missingBuckets,
+    problems: isEmbedded ? [] : missingBuckets,
     warnings: [
-      ...(dataBuckets === undefined
-        ? missingBuckets
-        : checkAccess(found ?? [], spec, { ...ports.intake, dataBuckets })),
+      ...(isEmbedded ? missingBuckets : checkAccess(found ?? [], spec, ports.intake)),
       ...(found ?? []).flatMap(missingObjects),
       ...(uris.length === 0 ? [] : [notChecked(`${uris.join(', ')} could not be checked.`, 'Check that it exists.')]),
       ...buckets.flatMap(([_, ofBucket = []]) => checkTransfer(ofBucket, spec.region)),
@@ -104,10 +102,12 @@ async function listChildren(objects: ObjectStore, bucket: string, prefix: string
   return children;
 }
 
-function missingBucket(bucket: string, { uploadBucket, jobsBucket, dataBuckets = [] }: IntakeSettings): Problem {
-  const message = `The bucket ${bucket}, which the job names, does not exist.`;
-  const remedy = `${didYouMean(bucket, [...dataBuckets, uploadBucket, jobsBucket])}Correct the name, or create the bucket.`;
-  return { code: 'DATA_BUCKET_MISSING', message, remedy };
+function missingBucket(bucket: string, { uploadBucket, jobsBucket, dataBuckets }: IntakeSettings): Problem {
+  const where = dataBuckets === undefined ? 'is not in this embedded cloud' : 'does not exist';
+  const also = dataBuckets === undefined ? ' Reads go on to Google, for a public bucket.' : '';
+  const meant = didYouMean(bucket, [...(dataBuckets ?? []), uploadBucket, jobsBucket]);
+  const message = `The bucket ${bucket}, which the job names, ${where}.`;
+  return { code: 'DATA_BUCKET_MISSING', message, remedy: `${meant}Correct the name, or create the bucket.${also}` };
 }
 
 function missingObjects({ uri, objects, isWritten, nearest, place }: Found): readonly Problem[] {
@@ -121,17 +121,26 @@ function notChecked(message: string, remedy: string): Problem {
   return { code: 'DATA_NOT_CHECKED', message, remedy };
 }
 
-type Granted = IntakeSettings & { readonly dataBuckets: readonly string[] };
-
-/** What the deployment grants is known; other grants are not visible to intake. */
-function checkAccess(found: readonly Found[], { serviceAccount }: JobSpec, intake: Granted): readonly Problem[] {
-  const granted = [...intake.dataBuckets, intake.uploadBucket, jobsBucketOf(intake, serviceAccount ?? undefined)];
-  const others = found.filter(({ place, bucket }) => place !== 'MISSING' && !granted.includes(bucket));
-  const buckets = [...new Set(others.map(({ bucket }) => bucket))];
-  const message = `Whether ${serviceAccount ?? 'the account of the VMs'} may read ${buckets.join(', ')} was not checked.`;
-  const entries = buckets.map((bucket) => `${JSON.stringify(bucket)} = "read"`).join(', ');
+/** What Terraform grants is known; other grants are not visible to intake. */
+function checkAccess(found: readonly Found[], { serviceAccount }: JobSpec, intake: IntakeSettings): readonly Problem[] {
+  const { dataBuckets = [], uploadBucket, jobsBucket, rights } = intake;
+  const granted = [...dataBuckets, uploadBucket, jobsBucketOf(intake, serviceAccount ?? undefined)];
+  const named = found.flatMap(({ place, bucket }) => (place === 'MISSING' || granted.includes(bucket) ? [] : bucket));
+  const owned = [jobsBucket, ...Object.values(rights.accounts).map(({ bucket }) => bucket)];
+  const [others, unknown] = [true, false].map((is) => [
+    ...new Set(named.filter((name) => owned.includes(name) === is)),
+  ]);
+  const account = serviceAccount ?? 'the account of the VMs';
+  const entries = unknown?.map((bucket) => `${JSON.stringify(bucket)} = "read"`).join(', ');
   const remedy = `Grant it, or add to terraform.tfvars data_buckets = { …, ${entries} } and run terraform apply.`;
-  return buckets.length === 0 ? [] : [notChecked(message, remedy)];
+  return [
+    ...(others ?? []).map((bucket) => ({
+      code: 'DATA_OF_OTHER_ACCOUNT',
+      message: `Terraform gives ${account} no access to ${bucket}, a bucket of jobs with another account.`,
+      remedy: 'Copy the data to a bucket that this account may read, or run the job with the other account.',
+    })),
+    ...(entries ? [notChecked(`Whether ${account} may read ${unknown?.join(', ')} was not checked.`, remedy)] : []),
+  ];
 }
 
 function checkTransfer(uses: readonly Found[], region: string): readonly Problem[] {

@@ -10,9 +10,10 @@ export type DataUse = ObjectName & { readonly uri: string; readonly isWritten: b
 const DATA_URI = /(?:gs:\/\/|(?<![\w/])\/gcs\/)([a-z0-9._-]+)(?:\/([^\s"'`,;<>|)\]}]*)|(?=[\s"'`,;<>|)\]}]|$))/g;
 const WILDCARD_OR_PLACEHOLDER = /[*?[{$%]/;
 const FLAG = /^--?([\w.-]+)(?:=|$)/;
-const WRITTEN = /out|dir$|checkpoint|ckpt|log|export|save|result|tensorboard|cache|te?mp|staging/i;
+const WRITTEN =
+  /(^|[-_.])(out|outputs?|job|model|ckpts?|checkpoints?|logs?|exports?|saved?|results?|tensorboard|cache|te?mp|staging)(dir|$|[-_.])/i;
 
-/** The data that arguments, commands, variables and the study name, each once; not the job's own directory. */
+/** The data that commands, arguments, also after a resume, variables and the study name, each once; not the job's own directory. */
 export function dataUsesOf(spec: JobSpec): readonly DataUse[] {
   const texts = programsOf(spec).flatMap(({ command = [], args, environment }) => [
     ...[...command, ...args].map((text, index, tokens) => {
@@ -20,13 +21,19 @@ export function dataUsesOf(spec: JobSpec): readonly DataUse[] {
     }),
     ...Object.entries(environment),
   ]);
-  const uses = [...texts, ['', JSON.stringify(spec.study)] as const].flatMap(([flag, text]) =>
+  const others = JSON.stringify([spec.study, spec.programOptions.resumeArguments]);
+  const uses = [...texts, ['', others] as const].flatMap(([flag, text]) =>
     [...text.matchAll(DATA_URI)].map(([, bucket = '', path = '']) => {
       const [name = ''] = path.split(WILDCARD_OR_PLACEHOLDER);
-      return { uri: toGsUri({ bucket, name: path }), bucket, name, isWritten: WRITTEN.test(flag) };
+      return {
+        uri: toGsUri({ bucket, name: path }),
+        bucket,
+        name,
+        isWritten: WRITTEN.test(flag.replace(/([a-z])([A-Z])/g, '$1-$2')),
+      };
     }),
   );
   const own = parseGsUri(spec.jobDir);
-  const others = uses.filter(({ bucket, name }) => bucket !== own.bucket || !`${name}/`.startsWith(`${own.name}/`));
-  return [...new Map(others.filter(({ bucket }) => isBucketName(bucket)).map((use) => [use.uri, use])).values()];
+  const named = uses.filter(({ bucket, name }) => bucket !== own.bucket || !`${name}/`.startsWith(`${own.name}/`));
+  return [...new Map(named.filter(({ bucket }) => isBucketName(bucket)).map((use) => [use.uri, use])).values()];
 }

@@ -8,11 +8,6 @@ import { queuedJob } from '../../support/domain/example-job.ts';
 import { packFiles } from '../../support/e2e/cloud-under-test.ts';
 
 let api: ApiUnderTest;
-beforeEach(async () => {
-  api = await openApiUnderTest();
-  api.objects.createBucket('data');
-});
-afterEach(() => api.close());
 
 const specOf = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
   const { spec } = queuedJob();
@@ -43,6 +38,12 @@ function check(args: readonly string[], given: Circumstances = {}) {
 const FINE = { problems: [], warnings: [] };
 
 describe('data that a job reads', () => {
+  beforeEach(async () => {
+    api = await openApiUnderTest();
+    api.objects.createBucket('data');
+  });
+  afterEach(() => api.close());
+
   it('is found as an object, as a folder, by a prefix and by a wildcard', async () => {
     await put('data', 'train/a.csv');
     await put('data', 'model.ckpt-100.index');
@@ -65,8 +66,13 @@ describe('data that a job reads', () => {
     ]);
   });
 
-  it.each(['--output', '--job-dir', '--checkpoint_dir', '--model-dir'])('may not exist yet for %s', async (flag) => {
-    expect(await check([flag, 'gs://data/new/', `${flag}=gs://data/other`])).toEqual(FINE);
+  it('and does not exist is a warning unless the name of its flag says that the program writes it', async () => {
+    const read = ['--data-dir', '--train_files', '--timeout-data', '--catalog'];
+    const written = ['--output', '--job-dir', '--checkpoint_dir', '--model-dir', '--outputPath', '--logdir'];
+    const flags = [...read, ...written];
+    const { warnings } = await check(flags.flatMap((flag, index) => [flag, `gs://data/${flag}${index}/`]));
+    expect(warnings.map(({ code }) => code)).toEqual(read.map(() => 'DATA_NOT_FOUND'));
+    expect(await check(written.map((flag) => `${flag}=gs://data/new`))).toEqual(FINE);
   });
 
   it('in a bucket that does not exist is a problem, with the nearest bucket of the deployment', async () => {
@@ -78,7 +84,16 @@ describe('data that a job reads', () => {
 
   it('in a bucket that this machine does not have is a warning: it may be a public one of Google', async () => {
     const { problems, warnings } = await check(['gs://cloud-samples-data/x'], { dataBuckets: undefined });
-    expect({ problems, warnings }).toMatchObject({ problems: [], warnings: [{ code: 'DATA_BUCKET_MISSING' }] });
+    expect({ problems, warnings }).toMatchObject({
+      problems: [],
+      warnings: [
+        {
+          code: 'DATA_BUCKET_MISSING',
+          message: 'The bucket cloud-samples-data, which the job names, is not in this embedded cloud.',
+          remedy: expect.stringMatching(/go on to Google/),
+        },
+      ],
+    });
   });
 
   it('has an access that is known for buckets of the deployment and of data_buckets alone', async () => {
@@ -95,6 +110,22 @@ describe('data that a job reads', () => {
         },
       ],
     });
+  });
+
+  it('in the bucket of another account is said to be unreadable', async () => {
+    const other = 'b@p-project.iam.gserviceaccount.com';
+    const rights = { ...api.ports.intake.rights, accounts: { [other]: { bucket: 'others', secrets: null } } };
+    api.objects.createBucket('others');
+    await put('others', 'a');
+    const intake = { ...api.ports.intake, rights, dataBuckets: [] };
+    const { warnings } = await checkData({ objects: api.objects, intake }, specOf(['gs://others/a', 'gs://jobs/']));
+    expect(warnings).toMatchObject([
+      {
+        code: 'DATA_OF_OTHER_ACCOUNT',
+        message: 'Terraform gives the account of the VMs no access to others, a bucket of jobs with another account.',
+      },
+      { code: 'DATA_NOT_FOUND', message: 'gs://jobs/ has no objects.' },
+    ]);
   });
 
   it.each([
@@ -124,6 +155,16 @@ describe('data that a job reads', () => {
     const { warnings } = await check(uris);
     expect(warnings).toMatchObject([{ message: 'gs://data/20, gs://data/21 could not be checked.' }]);
   });
+
+  it('is checked when a job is submitted', async () => {
+    const job = 'name: digits\nmodule: trainer.task\nmachine: n1-standard-4\nargs: [--data=gs://nowhere-at-all/x]\n';
+    const bytes = await packFiles({ 'trainer/__init__.py': '', 'trainer/task.py': '', 'job.yaml': job });
+    const headers = { 'content-type': 'application/octet-stream' };
+    const path = '/v1/uploads/a0b1c2d3e4f5a6b7';
+    await api.request(`${path}/parts/1`, { method: 'PUT', headers, body: Buffer.from(bytes) });
+    const { body } = await api.post(`${path}:validate`, { fileName: 'digits.tar.gz', partCount: 1 });
+    expect(body.warnings).toMatchObject([{ code: 'DATA_BUCKET_MISSING' }]);
+  });
 });
 
 it('finds data in arguments, variables and values of a study, but no placeholders and not the job directory', () => {
@@ -134,9 +175,17 @@ it('finds data in arguments, variables and values of a study, but no placeholder
       OWN: `${queuedJob().spec.jobDir}/model`,
     },
   );
+  const programOptions = { ...spec.programOptions, resumeArguments: ['--from=gs://fff/u'] };
   const parameters = [{ id: 'set', kind: 'CATEGORICAL', values: ['gs://eee/v'] }];
-  const uses = dataUsesOf({ ...spec, study: { parameters } as never });
-  expect(uses.map(({ uri }) => uri)).toEqual(['gs://aaa/x', 'gs://bbb/y', 'gs://ccc/z', 'gs://ddd/w', 'gs://eee/v']);
+  const uses = dataUsesOf({ ...spec, programOptions, study: { parameters } as never });
+  expect(uses.map(({ uri }) => uri)).toEqual([
+    'gs://aaa/x',
+    'gs://bbb/y',
+    'gs://ccc/z',
+    'gs://ddd/w',
+    'gs://eee/v',
+    'gs://fff/u',
+  ]);
   expect(study).toBeNull();
 });
 
@@ -153,14 +202,4 @@ it.each<readonly [location: string, regions: readonly string[], region: string, 
 ])('a GiB between a bucket in %s %j and VMs in %s costs %s', (...row) => {
   const [location, regions, region, price] = row;
   expect(transferPerGibUsd({ location, regions }, region)).toBe(price);
-});
-
-it('is checked when a job is submitted', async () => {
-  const job = 'name: digits\nmodule: trainer.task\nmachine: n1-standard-4\nargs: [--data=gs://nowhere-at-all/x]\n';
-  const bytes = await packFiles({ 'trainer/__init__.py': '', 'trainer/task.py': '', 'job.yaml': job });
-  const headers = { 'content-type': 'application/octet-stream' };
-  const path = '/v1/uploads/a0b1c2d3e4f5a6b7';
-  await api.request(`${path}/parts/1`, { method: 'PUT', headers, body: Buffer.from(bytes) });
-  const { body } = await api.post(`${path}:validate`, { fileName: 'digits.tar.gz', partCount: 1 });
-  expect(body.warnings).toMatchObject([{ code: 'DATA_BUCKET_MISSING' }]);
 });

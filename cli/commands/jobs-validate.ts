@@ -7,7 +7,7 @@ import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes, readJobFileStream } from '#cli/submit/job-file.ts';
 import { type JobFileValidation, NOTHING_TO_RUN, validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
-import type { InternetAccess } from '#shared/protocol/internet-access.ts';
+import { type InternetAccess, reachesInternet } from '#shared/protocol/internet-access.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { checkImageHosts } from '#shared/use-cases/intake/check-image-hosts.ts';
 
@@ -34,7 +34,7 @@ export const jobsValidate: Command = {
   async run(invocation) {
     const { io, operands, print, deployment } = invocation;
     const internetAccess = deployment === undefined ? undefined : (await readDeployment(deployment)).internetAccess;
-    const checkPackage = await createPackageCheck(invocation);
+    const checkPackage = await createPackageCheck(invocation, internetAccess);
     let isAllAccepted = true;
     for (const file of operands) {
       const validation = await validate(file, { invocation, checkPackage, internetAccess });
@@ -77,7 +77,10 @@ function withPackage(context: JobContext, name: string): JobContext {
 }
 
 /** Inspects the package once for all files. Without --package, the modules for it are not loaded. */
-async function createPackageCheck({ flag, flags, io }: Invocation): Promise<PackageCheck> {
+async function createPackageCheck(
+  { flag, flags, io }: Invocation,
+  internetAccess: InternetAccess | undefined,
+): Promise<PackageCheck> {
   const path = flag('package');
   if (path === undefined) {
     return (validation) => validation;
@@ -99,7 +102,12 @@ async function createPackageCheck({ flag, flags, io }: Invocation): Promise<Pack
     const isContainer = image !== undefined && !isPrebuiltImage(image);
     const found = validatePackages(
       [{ name: basename(path), report }],
-      { module: program?.pythonModule?.value, plan: validation.plan, image: runtimeFor(runtimeVersion) },
+      {
+        module: program?.pythonModule?.value,
+        plan: validation.plan,
+        image: runtimeFor(runtimeVersion),
+        reachesInternet: internetAccess && reachesInternet(validation.network, internetAccess),
+      },
       new Set([...disabledChecks, ...checksToSkip({ kind: isContainer ? 'CONTAINER' : 'PYTHON' }, { programOptions })]),
     );
     return { ...withFindings(validation, found), hints: found.hints ?? [] };

@@ -11,6 +11,7 @@ import { dryRunUri } from '#cli/submit/package-source.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
 import { isTpuMachine } from '#shared/catalog/catalog.ts';
 import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import { unique } from '#shared/job-file/parser/findings.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, NO_DETAILS, type PackageReport } from '#shared/package/inspect-package.ts';
 import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
@@ -56,16 +57,17 @@ export function validatePackages(
     readonly module: string | undefined;
     readonly plan: { readonly groups: readonly ReplicaGroup[] } | null;
     readonly image?: ImageFacts | undefined;
+    readonly reachesInternet?: boolean | null | undefined;
   },
   disabledChecks: ReadonlySet<string>,
 ): Findings {
-  const { module, plan } = job;
+  const { module, plan, reachesInternet } = job;
   const reports = packages.map(({ report }) => report);
   const found: Findings[] = [validateArchives(packages, module)];
   if (module !== undefined && plan !== null) {
     const { groups } = plan;
     const { pythonVersion, packages: imagePackages } = job.image ?? { pythonVersion: null, packages: null };
-    const image = { pythonVersion, imagePackages };
+    const image = { pythonVersion, imagePackages, reachesInternet };
     const machines = groups.map(machineGroupOf);
     const isTpuJob = groups.some(isTpuMachine);
     const program = { module };
@@ -159,11 +161,6 @@ function validateProgram(program: Program, spec: JobSpec, local: ReadonlyMap<str
 /** What the job names the package by before it is uploaded. */
 function placeholderOf({ source }: BuiltPackage): string {
   return `${OFFLINE_CONTEXT.packageBase}/${dryRunUri(source)}`;
-}
-
-/** Programs share packages, whose findings are the same. */
-function unique(problems: readonly Problem[]): readonly Problem[] {
-  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
 }
 
 /** Placeholder for packages in buckets, which may contain the module: the local packages are not the whole program. */

@@ -51,14 +51,16 @@ export function distributionOf(module: string): string | undefined {
   return BY_MODULE.get(module);
 }
 
-/**
- * The modules that distributions bring, with what any of their versions requires; null if one of them is unknown and
- * may bring anything.
- */
+/** The modules that distributions bring; null if one of them is unknown and may bring anything. */
 export function modulesOf(distributions: Iterable<string>): ReadonlySet<string> | null {
+  const names = distributionsOf(distributions);
+  return names && new Set([...names].flatMap((name) => DISTRIBUTIONS.get(name)?.modules ?? []));
+}
+
+/** The distributions with what any of their versions requires; null if one of them is unknown and may require anything. */
+export function distributionsOf(distributions: Iterable<string>): ReadonlySet<string> | null {
   const pending = [...distributions];
   const done = new Set<string>();
-  const modules = new Set<string>();
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     const distribution = DISTRIBUTIONS.get(name);
     if (distribution === undefined) {
@@ -66,13 +68,10 @@ export function modulesOf(distributions: Iterable<string>): ReadonlySet<string> 
     }
     if (!done.has(name)) {
       done.add(name);
-      for (const module of distribution.modules) {
-        modules.add(module);
-      }
       pending.push(...distribution.requires);
     }
   }
-  return modules;
+  return done;
 }
 
 /** Whether Python itself has a top-level module; in an unknown version, if any version of Python 3 has it. */

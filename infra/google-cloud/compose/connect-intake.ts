@@ -4,6 +4,7 @@ import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/stor
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
 import { connectRegistry } from '#infra/google-cloud/compose/connect-registry.ts';
 import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-engine/boot-source.ts';
+import { packagesOfImage } from '#infra/machine-image/image-packages.ts';
 import { architectureOf } from '#shared/catalog/catalog.ts';
 import { architectureFrom } from '#shared/domain/architecture.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
@@ -45,6 +46,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
           note: images[version]?.note ?? null,
           pythonVersion: found.image.pythonVersion ?? null,
           gpus: found.image.gpus ?? null,
+          packages: packagesOfImage(found.image.image ?? found.image.machineImages[0] ?? ''),
           bootDiskGib: found.image.image === undefined ? MACHINE_IMAGE_DISK.bootDiskGib : null,
           architecture: architectureFrom(found.image.architecture),
         }

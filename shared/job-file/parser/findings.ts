@@ -72,10 +72,15 @@ function sanitizeProblem(problem: Problem): Problem {
   };
 }
 
+/** Without duplicates: programs share packages and images, whose findings are the same. */
+export function unique(found: readonly Problem[]): readonly Problem[] {
+  return [...new Map(found.map((problem) => [JSON.stringify(problem), problem])).values()];
+}
+
 /** Sorts findings by line and removes duplicates; findings without a line come last. */
 export function inFileOrder(found: readonly Problem[]): readonly Problem[] {
-  const unique = new Map(found.map((problem) => [JSON.stringify(problem), problem])).values();
-  const sorted = [...unique].sort((a, b) => (a.line ?? Number.MAX_SAFE_INTEGER) - (b.line ?? Number.MAX_SAFE_INTEGER));
+  const lineOf = ({ line }: Problem) => line ?? Number.MAX_SAFE_INTEGER;
+  const sorted = unique(found).toSorted((a, b) => lineOf(a) - lineOf(b));
   if (sorted.length <= FINDINGS_COUNT_MAX) {
     return sorted.map(sanitizeProblem);
   }

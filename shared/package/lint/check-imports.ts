@@ -66,7 +66,7 @@ function findBrought({ packages, program, requirements, imagePackages }: LintSub
 }
 
 /** `tensorflow` of `tensorflow[and-cuda]==2.20.0`. */
-function nameOfPin(pin: string): string {
+export function nameOfPin(pin: string): string {
   return normalizeName(/^[\w.-]+/.exec(pin)?.[0] ?? '');
 }
 

@@ -4,6 +4,7 @@ import type { PackageReport } from '#shared/package/inspect-package.ts';
 import { checkCpuOnlyBuild } from '#shared/package/lint/check-cpu-builds.ts';
 import { checkCredentials } from '#shared/package/lint/check-credentials.ts';
 import { checkDistribution } from '#shared/package/lint/check-distribution.ts';
+import { checkDownloads } from '#shared/package/lint/check-downloads.ts';
 import { checkGpuBuilds, checkTensorflowGpu } from '#shared/package/lint/check-gpu-builds.ts';
 import { checkGpuUse } from '#shared/package/lint/check-gpu-use.ts';
 import { checkImports } from '#shared/package/lint/check-imports.ts';
@@ -35,6 +36,7 @@ const CHECKS = [
   checkRequirements,
   checkPaths,
   checkImports,
+  checkDownloads,
   checkPins,
   checkGpuUse,
 ] as const;

@@ -14,6 +14,8 @@ export type LintInput = {
   readonly pythonVersion: string | null;
   /** The packages of the machine image as pins, `numpy==2.2.6`; null if unknown. */
   readonly imagePackages: readonly string[] | null;
+  /** Whether VMs reach hosts outside of Google; null or undefined if that is not known. */
+  readonly reachesInternet?: boolean | null | undefined;
 };
 
 /** Machines of one role: `master`, `worker`, `ps` or `evaluator`. */

@@ -14,6 +14,7 @@ export const PACKAGE_CHECKS = {
   TENSORFLOW_1: 'The sources use parts of TensorFlow 1 that TensorFlow 2 does not have.',
   PATH_FROM_SCRIPT: 'The program names files that exist from its own folder, and starts in another one.',
   MISSING_MODULE: 'The program imports a module that nothing brings.',
+  NOT_IN_IMAGE: 'The machine image lacks a requirement, and VMs reach no package index outside of Google.',
   GPU_NOT_USED: 'Machines have GPUs, but the sources import only libraries that do not use them.',
   GPU_ADVISED: 'The sources train a deep network, and no machine has a GPU.',
   BROKEN_REQUIREMENT: 'pip cannot install a requirement as written.',

@@ -1,5 +1,5 @@
 import { isGoogleRegistry, parseImageReference } from '#shared/domain/image-reference.ts';
-import type { SourceLocation } from '#shared/job-file/parser/findings.ts';
+import { type SourceLocation, unique } from '#shared/job-file/parser/findings.ts';
 import { type InternetAccess, NAT_REMEDY, reachesInternet, type VmNetwork } from '#shared/protocol/internet-access.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
@@ -39,8 +39,4 @@ function describeOutside({ imageUri, location }: NamedImage, { region }: VmNetwo
       : `The image ${imageUri} is on ${host}, and VMs${region === null ? '' : ` in ${region}`} reach no host outside of Google: their network has no NAT.`;
   const code = known.isReached === null ? 'IMAGE_HOST_NOT_CHECKED' : 'IMAGE_HOST_UNREACHABLE';
   return [{ code, message, remedy: `${copy}; or ${NAT_REMEDY}.`, ...location }];
-}
-
-export function unique(problems: readonly Problem[]): readonly Problem[] {
-  return [...new Map(problems.map((problem) => [`${problem.path} ${problem.message}`, problem])).values()];
 }

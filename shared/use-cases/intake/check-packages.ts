@@ -1,5 +1,6 @@
 import type { PackageRef } from '#shared/domain/job.ts';
 import type { JobSpec, Program } from '#shared/domain/job-spec.ts';
+import { unique } from '#shared/job-file/parser/findings.ts';
 import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
 import { packageProblem } from '#shared/package/archive/package-problem.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
@@ -14,6 +15,7 @@ import {
   PerimeterDeniedError,
 } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
+import { reachesInternet } from '#shared/protocol/internet-access.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
@@ -101,11 +103,6 @@ function findingsOf(program: Program, inspected: readonly Inspected[]): Pick<Pac
   };
 }
 
-/** Programs share packages, whose findings are the same. */
-function unique(problems: readonly Problem[]): readonly Problem[] {
-  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
-}
-
 function pin(uri: string, { generation, crc32c, sizeBytes }: ObjectInfo): PackageRef {
   return { uri, generation, crc32c, sizeBytes };
 }
@@ -114,8 +111,13 @@ function pin(uri: string, { generation, crc32c, sizeBytes }: ObjectInfo): Packag
 export function lintJobPackages(
   spec: JobSpec,
   { reportsOf }: Pick<PackageCheck, 'reportsOf'>,
-  { runtimeOf, architectureOf }: Pick<IntakeSettings, 'runtimeOf' | 'architectureOf'>,
+  {
+    runtimeOf,
+    architectureOf,
+    internetAccess,
+  }: Pick<IntakeSettings, 'runtimeOf' | 'architectureOf' | 'internetAccess'>,
 ): Pick<PackageCheck, 'problems' | 'warnings'> {
+  const runtime = runtimeOf(spec.runtimeVersion);
   const found = programsOf(spec).map((program) =>
     lintPackages({
       packages: reportsOf(program),
@@ -123,8 +125,9 @@ export function lintJobPackages(
       program: { module: program.module ?? '' },
       machines: spec.replicaGroups.filter((group) => (group.program ?? spec.program) === program).map(machineGroupOf),
       isTpuJob: false,
-      pythonVersion: program.kind === 'PYTHON' ? (runtimeOf(spec.runtimeVersion)?.pythonVersion ?? null) : null,
-      imagePackages: null,
+      pythonVersion: program.kind === 'PYTHON' ? (runtime?.pythonVersion ?? null) : null,
+      imagePackages: runtime?.packages ?? null,
+      reachesInternet: internetAccess && reachesInternet(spec, internetAccess),
       disabledChecks: checksToSkip(program, spec),
     }),
   );

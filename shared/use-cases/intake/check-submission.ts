@@ -179,10 +179,11 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
   const runtime = checkRuntime({ ...spec, dialect }, ports.intake);
   const foundRuntime = ports.intake.runtimeOf(spec.runtimeVersion);
   const rights = checkRights(draft, { spec, runtime: foundRuntime, intake: ports.intake });
+  const placed = { ...spec, ...rights.network };
   const shell = checkShell(draft, spec, ports.intake);
-  const lint = lintJobPackages(spec, packages, ports.intake);
+  const lint = lintJobPackages(placed, packages, ports.intake);
   const resumed = spec.study && (await checkTuning(ports, { ...spec, study: spec.study }, draft.study));
-  const pinned = await pinImages(ports, { ...spec, ...rights.network }, draft);
+  const pinned = await pinImages(ports, placed, draft);
   const data = await checkData(ports, spec);
   return {
     packages,

@@ -14,6 +14,8 @@ export type RuntimeFound = {
   readonly pythonVersion: string | null;
   /** Compute Engine's names of the GPUs that driver and framework of the image support; null if unknown. */
   readonly gpus: readonly string[] | null;
+  /** The packages of the image, as pins; null or undefined if unknown. */
+  readonly packages?: readonly string[] | null | undefined;
   /** Size of the boot disk if the runtime boots from machine images only; null if any size is possible. */
   readonly bootDiskGib: number | null;
   /** The processors on which the image boots. */

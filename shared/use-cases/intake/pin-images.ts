@@ -2,11 +2,11 @@ import type { Architecture } from '#shared/domain/architecture.ts';
 import { type ImageReference, parseImageReference } from '#shared/domain/image-reference.ts';
 import type { ContainerProgram, JobSpec, PinnedImage, Program, ReplicaGroup, Role } from '#shared/domain/job-spec.ts';
 import { type JobDraft, masterOf } from '#shared/job-file/draft/job-draft.ts';
-import { locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
+import { locationOf, type SourceLocation, unique } from '#shared/job-file/parser/findings.ts';
 import { type ImageAnswer, type ImageRegistry, RegistryUnavailableError } from '#shared/ports/image-registry.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { checkImage } from '#shared/use-cases/intake/check-image.ts';
-import { checkImageHosts, unique } from '#shared/use-cases/intake/check-image-hosts.ts';
+import { checkImageHosts } from '#shared/use-cases/intake/check-image-hosts.ts';
 import { describeImageRejection } from '#shared/use-cases/intake/describe-image-rejection.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 

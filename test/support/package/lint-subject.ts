@@ -10,7 +10,8 @@ export type Job = {
   readonly machines?: readonly MachineGroup[];
   readonly isTpuJob?: boolean;
   readonly pythonVersion?: string | null;
-  readonly imagePackages?: readonly string[];
+  readonly imagePackages?: readonly string[] | undefined;
+  readonly reachesInternet?: boolean | null | undefined;
   readonly module?: string;
   readonly disabledChecks?: readonly string[];
 };
@@ -38,6 +39,7 @@ export function lint(packages: readonly PackageReport[], job: Job = {}) {
     disabledChecks = [],
     module = 'trainer.task',
     imagePackages = null,
+    reachesInternet,
   } = job;
   return lintPackages({
     packages,
@@ -46,6 +48,7 @@ export function lint(packages: readonly PackageReport[], job: Job = {}) {
     isTpuJob,
     pythonVersion,
     imagePackages,
+    reachesInternet,
     disabledChecks: new Set(disabledChecks),
   });
 }

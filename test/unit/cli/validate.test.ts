@@ -59,10 +59,13 @@ describe('dropforge jobs validate', () => {
   it('refuses an image that VMs of the deployment cannot pull, and needs no engine on this machine then', async () => {
     await writeFile(join(work, 'image.yaml'), 'name: a\nimage: ghcr.io/o/digits:1\nmachine: n1-standard-4\n');
     const deployment = { projectId: 'p', api: 'https://a.example', uploadBucket: 'u', jobsBucket: 'j' };
-    const validateIn = async (internetAccess: object | undefined) => {
+    const validateIn = async (internetAccess: object | undefined, ...flags: readonly string[]) => {
       await writeFile(join(work, 'deployment.json'), JSON.stringify({ ...deployment, internetAccess }));
       const io = { cwd: work, hasContainerEngine: async () => false };
-      return await runCli(['jobs', 'validate', 'image.yaml', `--deployment=${join(work, 'deployment.json')}`], io);
+      return await runCli(
+        ['jobs', 'validate', 'image.yaml', `--deployment=${join(work, 'deployment.json')}`, ...flags],
+        io,
+      );
     };
     const without = await validateIn({ regions: [] });
     expect(without.stderr).toBe('');
@@ -73,6 +76,12 @@ describe('dropforge jobs validate', () => {
     // The region of the job is not known here.
     expect((await validateIn({ regions: ['us-east1'] })).stdout).toContain('warning IMAGE_HOST_NOT_CHECKED');
     expect((await validateIn(undefined)).stdout).not.toContain('IMAGE_HOST');
+
+    await writeFile(join(work, 'image.yaml'), 'name: a\nmodule: train\nmachine: n1-standard-4\n');
+    await writeFile(join(work, 'requirements.txt'), 'transformers\n');
+    await writeFile(join(work, 'train.py'), 'import transformers\n');
+    expect((await validateIn({ regions: [] }, '--package=.')).stdout).toContain('warning NOT_IN_IMAGE');
+    expect((await validateIn(undefined, '--package=.')).stdout).not.toContain('NOT_IN_IMAGE');
   });
 
   it('prints the same as JSON, one object per line', async () => {

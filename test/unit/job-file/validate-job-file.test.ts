@@ -100,6 +100,7 @@ describe('validateJobFile', () => {
       parameters: [],
       price: null,
       images: [],
+      network: { network: null, networkAttachment: null, region: null },
       plan: null,
       isRunnable: false,
     });

@@ -54,6 +54,17 @@ describe('a container', () => {
     expect((await specOf('digits'))?.program).toMatchObject({ imageUri: 'ghcr.io/o/digits:1', image: { uri: PINNED } });
   });
 
+  it('is refused, before there is a job, if its VMs do not reach the registry', async () => {
+    const internetAccess = { regions: [], networks: {}, remoteRepositories: {} };
+    const ports = { ...cloud.ports, intake: { ...cloud.ports.intake, internetAccess } };
+    await (await upload(ports, 'job.yaml', jobFileOf('digits')))();
+    expect(await reportOf('job.yaml.report.json')).toMatchObject({
+      verdict: 'REFUSED',
+      problems: [{ code: 'IMAGE_HOST_UNREACHABLE', path: 'image', line: expect.any(Number) }],
+    });
+    expect(await specOf('digits')).toBeUndefined();
+  });
+
   it('is shown with digest, size and platform in the job that runs it', async () => {
     const { body } = await cloud.post('/v1/jobs', { jobFile: jobFileOf('digits', 'workers: 2\n'), jobId: 'digits' });
     const found = { requested: 'ghcr.io/o/digits:1', digest: `sha256:${'a'.repeat(64)}` };

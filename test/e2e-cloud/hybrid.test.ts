@@ -1,18 +1,16 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { flexStartFile, jobFile, packFiles, packProgram, until } from '../support/e2e/cloud-under-test.ts';
 import { type HybridCloud, startHybridCloud } from '../support/e2e/hybrid-cloud.ts';
+import { type Rule, startGoogleUnderTest } from '../support/first-deployment/google-under-test.ts';
 import { findGcloudVersion } from '../support/gcloud/find-gcloud-version.ts';
 import { startWebhookServer } from '../support/notifications/webhook-server.ts';
 
 const run = promisify(execFile);
-
-const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 
 const TRAINS = `
 import json, os, sys
@@ -21,22 +19,12 @@ with open(os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'model.json'), 'w') a
 print('trained', flush=True)
 `;
 
-/** Saves its step and resumes from it. It does not exit by itself in its first attempt, so that it can be preempted. */
-const COUNTS = `
-import json, os, time
-path = os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'step.json')
-start = json.load(open(path))['step'] if os.path.exists(path) else 0
-for step in range(start + 1, start + 41 if start else 6_000):
-    time.sleep(0.1)
-    with open(path + '.tmp', 'w') as file: json.dump({'step': step, 'from': start}, file)
-    os.replace(path + '.tmp', path)
-    print('step', step, flush=True)
-`;
-
 import { leaveOut } from '../support/run/leave-out.ts';
 
 /** Deletions are retried after a minute, as in production (`TIMEOUTS.teardownMs`). */
 const JOB_MS_MAX = 150_000;
+/** About 60 commands, one after the other, on a busy machine. */
+const ROWS_MS_MAX = 480_000;
 
 const hosts = inject('emulatorHosts');
 
@@ -150,33 +138,47 @@ if (hosts === null) {
       await untilVmsAreGone();
     });
 
-    it('runs jobs that the CLI submits, streams their logs and returns their outputs', async () => {
-      const directory = await mkdtemp(join(tmpdir(), 'dropforge-cli-'));
-      const { projectId, api, storage, pubsub, uploadBucket, jobsBucket } = cloud.endpoints;
-      const submitTopic = `projects/${projectId}/topics/dropforge-submit`;
-      const deployment = { projectId, api, storage, pubsub, uploadBucket, jobsBucket, submitTopic };
-      await writeFile(join(directory, 'deployment.json'), JSON.stringify(deployment));
-      await mkdir(join(directory, 'trainer'));
-      await writeFile(join(directory, 'trainer', '__init__.py'), '');
-      await writeFile(join(directory, 'trainer', 'task.py'), TRAINS);
-      await writeFile(join(directory, 'gcloud'), '#!/bin/sh\necho token\n', { mode: 0o755 });
-      const env = { ...process.env, PATH: `${directory}:${process.env.PATH}`, METADATA_SERVER_DETECTION: 'none' };
-      const dropforge = async (args: string) =>
-        run(process.execPath, [CLI, '--deployment=deployment.json', ...args.split(' ')], { cwd: directory, env });
+    it(
+      'performs every row of the first deployment with the commands of an operator, and prints what each showed',
+      async () => {
+        const { projectId, pubsub } = cloud.endpoints;
+        const webhook = await startWebhookServer();
+        // As the tool does, but without its pauses of 10 s.
+        const shorten: Rule = [
+          /^gcloud pubsub subscriptions update (\S+) .*--max-delivery-attempts=5 --min-retry-delay=10s/,
+          async ([, name]) => {
+            const retryPolicy = { minimumBackoff: '0.1s', maximumBackoff: '0.2s' };
+            const response = await fetch(`${pubsub}/v1/projects/${projectId}/subscriptions/${name}`, {
+              method: 'PATCH',
+              headers: { 'content-type': 'application/json' },
+              body: JSON.stringify({ subscription: { retryPolicy }, updateMask: 'retryPolicy' }),
+            });
+            return response.text();
+          },
+        ];
+        const google = await startGoogleUnderTest(cloud, [shorten]);
 
-      const submitted = await dropforge(
-        'jobs submit training by_cli --package-path=trainer --module-name=trainer.task --region=us-central1 --stream-logs -- --x=2',
-      );
-      expect(submitted.stdout).toContain('trained');
-      expect(submitted.stderr).toContain('Job by_cli ended: SUCCEEDED.');
-      expect((await dropforge(`ls gs://${uploadBucket}/submitted/`)).stdout).toMatch(/submitted\/\d+\.report\.json/);
-      expect((await dropforge('jobs list')).stdout).toMatch(/^by_cli +SUCCEEDED/m);
-      expect(JSON.parse((await dropforge(`cat gs://${jobsBucket}/by_cli/model.json`)).stdout)).toMatchObject({
-        job: 'by_cli',
-        args: expect.arrayContaining(['--x=2']),
-      });
-      await rm(directory, { recursive: true });
-    });
+        const { status, output } = await google.run(['--yes', `--webhook=${webhook.url}/hook`]);
+
+        const results = [...output.matchAll(/^\| (?!row|-)(\S+) \| (\w+) \|.*\| (\S*) \|$/gm)].map(
+          ([, ...cells]) => cells,
+        );
+        expect(results, output).toEqual([
+          ['apply', 'passed', ''],
+          ['notification', 'passed', ''],
+          ['train', 'passed', expect.stringMatching(/^\$0\.00/)],
+          ['preempt', 'passed', expect.stringMatching(/^\$0\.00/)],
+          ['resume', 'passed', ''],
+          ['cancel', 'passed', ''],
+          ['dead-letter', 'passed', ''],
+          ['destroy', 'passed', ''],
+        ]);
+        expect(status).toBe(0);
+        await google.close();
+        await webhook.close();
+      },
+      ROWS_MS_MAX,
+    );
 
     it('keeps a Flex-start job waiting for capacity, unbilled, and runs it when there is capacity', async () => {
       const zones = ['a', 'b', 'c', 'f'].map((letter) => `us-central1-${letter}`);
@@ -192,25 +194,6 @@ if (hosts === null) {
 
       await Promise.all(zones.map((zone) => cloud.act(`/zones/${zone}:restock`)));
       expect(await cloud.awaitJob('waiting', undefined, JOB_MS_MAX)).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
-      await untilVmsAreGone();
-    });
-
-    it('resumes from the saved outputs in a new attempt after a preemption', async () => {
-      await cloud.upload('preempted.tar.gz', await packProgram(COUNTS, jobFile('preempted')));
-      const running = await cloud.awaitJob('preempted', ({ state }) => state === 'RUNNING');
-      await untilLogged('preempted', 'step 20');
-      await cloud.act(`/vms/${running.replicas[0]?.vmName}:preempt`);
-
-      const job = await cloud.awaitJob('preempted', undefined, JOB_MS_MAX);
-
-      expect(job).toMatchObject({
-        state: 'SUCCEEDED',
-        attempt: 2,
-        attempts: [{ cause: 'PREEMPTED' }, { cause: null }],
-      });
-      const last = JSON.parse((await cloud.readObject(cloud.endpoints.jobsBucket, 'preempted/step.json')) ?? 'null');
-      expect(last.from).toBeGreaterThan(0);
-      expect(last.step).toBe(last.from + 40);
       await untilVmsAreGone();
     });
   });

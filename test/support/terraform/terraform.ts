@@ -18,6 +18,8 @@ export function hasTerraform(): boolean {
 export type TerraformRun = { readonly status: number | null; readonly output: string };
 
 export type TerraformCopy = {
+  /** The parent of the copies of terraform/ and dist/. */
+  readonly directory: string;
   /** Runs `terraform ARGS` in a directory below terraform/; `.` is the root module. */
   run(directory: string, args: readonly string[]): Promise<TerraformRun>;
   /** Like `run`, but returns standard output and throws with the output on a non-zero status. */
@@ -76,6 +78,7 @@ export async function copyTerraform(schema = readGoogleSchema(), rules: Rules = 
 
   const initialized = new Map<string, Promise<string>>();
   return {
+    directory,
     run,
     must,
     init(at) {

@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { ROWS } from '#infra/tools/first-deployment/rows.ts';
+import { runFirstDeployment } from '#infra/tools/first-deployment/run-first-deployment.ts';
+
+const POLL_MS = 5_000;
+
+const interruption = new AbortController();
+// The second one ends this process.
+process.once('SIGINT', () => interruption.abort()).once('SIGTERM', () => interruption.abort());
+
+process.exitCode = await runFirstDeployment(process.argv.slice(2), {
+  root: join(import.meta.dirname, '../../..'),
+  folders: join(process.cwd(), '.first-deployment'),
+  rows: ROWS,
+  pollMs: POLL_MS,
+  write: (text) => void process.stdout.write(text),
+  async confirm() {
+    const questions = createInterface({ input: process.stdin, output: process.stdout });
+    const answer = await questions.question('Continue? [y/N] ', { signal: interruption.signal }).catch(() => '');
+    questions.close();
+    return /^y(es)?$/i.test(answer.trim());
+  },
+  interrupted: interruption.signal,
+});

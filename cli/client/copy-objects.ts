@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, readdir, rename, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, posix, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { folderOf, isGsUri, isPattern, readGsUri } from '#cli/client/gs-uri.ts';
@@ -45,10 +45,15 @@ export async function runCopy(client: ObjectClient, { from, to }: Copy): Promise
   } else if (isGsUri(from)) {
     await mkdir(dirname(to), { recursive: true });
     const temporary = `${to}.part`;
-    await pipeline(client.open(readGsUri(from)), createWriteStream(temporary));
-    await rename(temporary, to);
+    try {
+      await pipeline(client.open(readGsUri(from)), createWriteStream(temporary));
+      await rename(temporary, to);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
   } else {
-    await client.write(readGsUri(to), createReadStream(from));
+    await client.write(readGsUri(to), () => createReadStream(from));
   }
 }
 

@@ -1,13 +1,20 @@
-import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { pipeline, type Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { createGunzip } from 'node:zlib';
 import type { File } from '@google-cloud/storage';
 import type { Target } from '#cli/client/find-target.ts';
 import { folderOf, isPattern, literalPrefixOf, matchesPattern, readGsUri } from '#cli/client/gs-uri.ts';
-import { Failure } from '#cli/core/failure.ts';
+import { describeError, Failure, NotFound } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
+import { readObject } from '#infra/google-cloud/cloud-storage/read-object.ts';
+import { isTransient, repeat, statusOf } from '#infra/google-cloud/cloud-storage/retries.ts';
+import { writeObject, writeOnce } from '#infra/google-cloud/cloud-storage/write-object.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
+
+const NOT_FOUND = 404;
+const PRECONDITION_FAILED = 412;
 
 export type StoredObject = ObjectName & {
   readonly sizeBytes: number;
@@ -18,7 +25,10 @@ export type StoredObject = ObjectName & {
 /** `includeVersions`: also noncurrent versions (replaced or deleted objects that the bucket still keeps). */
 type Versions = { readonly includeVersions?: boolean };
 
-/** The buckets of a cloud, through Google's client library. Throws Failure with the URI for 401, 403 and 404. */
+/**
+ * The buckets of a cloud, through Google's client library. Requests are repeated after transient errors; they write,
+ * copy and delete once all the same. Throws Failure with the URI for 401, 403 and 404, and for errors that last.
+ */
 export type ObjectClient = {
   listBuckets(): Promise<readonly string[]>;
   /** Lists the direct children of a folder; folder names end with a slash. */
@@ -28,81 +38,110 @@ export type ObjectClient = {
   ): Promise<{ readonly objects: readonly StoredObject[]; readonly folders: readonly string[] }>;
   /** Lists what a URI matches: the object itself, matches of a pattern, and with `isRecursive` everything below. */
   find(target: ObjectName, options: Versions & { readonly isRecursive: boolean }): Promise<readonly StoredObject[]>;
-  open(object: ObjectName): Readable;
+  /** Yields the bytes of the live object, decompressed. */
+  open(object: ObjectName): AsyncIterable<Uint8Array>;
   /** Returns the object as text; undefined if it does not exist. */
   readText(object: ObjectName): Promise<string | undefined>;
-  /** With `isNew`, returns `exists` without writing if the object already exists. */
+  /** With `isNew`, returns `exists` without writing if the object already exists. A stream is opened for each try. */
   write(
     object: ObjectName,
-    body: Uint8Array | Readable,
+    body: Uint8Array | (() => Readable),
     options?: { readonly isNew?: boolean },
   ): Promise<'written' | 'exists'>;
   copy(from: ObjectName, to: ObjectName): Promise<void>;
-  /** Deletes the live object or, with a generation, that version permanently. */
-  delete(object: ObjectName, generation?: string): Promise<void>;
+  /** Deletes the live object if it has this generation, if one is given; with `isVersion` that one permanently. */
+  delete(
+    object: ObjectName & { readonly generation?: string },
+    options?: { readonly isVersion?: boolean },
+  ): Promise<void>;
 };
 
-export function createObjectClient({
-  storage: endpoint,
-  projectId,
-}: Pick<Target, 'storage' | 'projectId'>): ObjectClient {
+export function createObjectClient(
+  { storage: endpoint, projectId }: Pick<Target, 'storage' | 'projectId'>,
+  retryOptions = {},
+): ObjectClient {
   // With a custom endpoint, the library does not look for credentials.
-  const storage = openStorage({ projectId, ...(endpoint !== null && { apiEndpoint: endpoint }) });
+  const storage = openStorage({ projectId, retryOptions, ...(endpoint !== null && { apiEndpoint: endpoint }) });
   const fileOf = ({ bucket, name }: ObjectName) => storage.bucket(bucket).file(name);
+  async function* open(object: ObjectName) {
+    try {
+      yield* readLive(fileOf(object));
+    } catch (error) {
+      throw toUserError(object, error);
+    }
+  }
   return {
     async listBuckets() {
-      const [buckets] = await storage.getBuckets();
+      const [buckets] = await repeat(storage, () => storage.getBuckets());
       return buckets.map(({ name }) => name);
     },
     async listFolder(folder, { includeVersions = false } = {}) {
       const query = { prefix: folderOf(folder.name), delimiter: '/', autoPaginate: true, versions: includeVersions };
-      const [files, , response] = await withUserErrors(folder, storage.bucket(folder.bucket).getFiles(query));
+      const list = () => storage.bucket(folder.bucket).getFiles(query);
+      const [files, , response] = await withUserErrors(folder, repeat(storage, list));
       return { objects: files.map(describeFile), folders: readPrefixes(response) };
     },
     async find(target, { isRecursive, includeVersions = false }) {
       const { bucket, name } = target;
       const prefix = isPattern(name) ? literalPrefixOf(name) : name;
-      const [files] = await withUserErrors(
-        target,
-        storage.bucket(bucket).getFiles({ prefix, versions: includeVersions }),
-      );
+      const list = () => storage.bucket(bucket).getFiles({ prefix, versions: includeVersions });
+      const [files] = await withUserErrors(target, repeat(storage, list));
       return files.map(describeFile).filter((object) => matchesName(object.name, name, isRecursive));
     },
-    open: (object) => fileOf(object).createReadStream(),
+    open,
     async readText(object) {
       try {
-        const [bytes] = await fileOf(object).download();
-        return bytes.toString('utf8');
+        return await text(open(object));
       } catch (error) {
-        if (codeOf(error) === 404) {
+        if (error instanceof NotFound) {
           return undefined;
-        }
-        throw toUserError(object, error);
-      }
-    },
-    async write(object, body, { isNew = false } = {}) {
-      const sink = fileOf(object).createWriteStream({
-        resumable: false,
-        ...(isNew && { preconditionOpts: { ifGenerationMatch: 0 } }),
-      });
-      try {
-        await withUserErrors(object, pipeline(body instanceof Uint8Array ? [body] : body, sink));
-        return 'written';
-      } catch (error) {
-        if (isNew && codeOf(error) === 412) {
-          return 'exists';
         }
         throw error;
       }
     },
-    async copy(from, to) {
-      await withUserErrors(from, fileOf(from).copy(fileOf(to)));
+    async write(object, body, { isNew = false } = {}) {
+      try {
+        await writeObject(fileOf(object), body, { ...(isNew && { ifGeneration: '0' }), metadata: {} });
+        return 'written';
+      } catch (error) {
+        if (isNew && statusOf(error) === PRECONDITION_FAILED) {
+          return 'exists';
+        }
+        throw toUserError(object, error);
+      }
     },
-    async delete(object, generation) {
-      const file = storage.bucket(object.bucket).file(object.name, generation === undefined ? {} : { generation });
-      await withUserErrors(object, file.delete());
-    },
+    copy: (from, to) => withUserErrors(from, copyOnce(fileOf(from), fileOf(to))),
+    delete: (object, options) => withUserErrors(object, deleteOnce(fileOf(object), { ...object, ...options })),
   };
+}
+
+async function* readLive(file: File) {
+  const [{ generation = '', size, crc32c, contentEncoding }] = await repeat(file.storage, () => file.getMetadata());
+  const live = file.bucket.file(file.name, { generation });
+  const bytes = readObject({ file: live, sizeBytes: Number(size), crc32c: String(crc32c) });
+  yield* contentEncoding === 'gzip' ? pipeline(bytes, createGunzip(), () => {}) : bytes;
+}
+
+async function copyOnce(from: File, to: File): Promise<void> {
+  const [source] = await repeat(from.storage, () => from.getMetadata());
+  const pinned = from.bucket.file(from.name, { generation: source.generation ?? '' });
+  const send = (preconditionOpts: object) => pinned.copy(to, { preconditionOpts });
+  await writeOnce(to, undefined, { send, sums: () => source });
+}
+
+type Deletion = { readonly generation?: string; readonly isVersion?: boolean };
+
+async function deleteOnce(file: File, { generation, isVersion }: Deletion): Promise<void> {
+  const pinned = generation ?? String((await repeat(file.storage, () => file.getMetadata()))[0].generation);
+  const target = isVersion ? file.bucket.file(file.name, { generation: pinned }) : file;
+  const query = isVersion ? {} : { ifGenerationMatch: pinned };
+  // After a retry that generation is deleted, whether or not another one is live now.
+  const recover = (error: unknown) => (isGone(error) ? Promise.resolve() : Promise.reject(error));
+  await repeat<unknown>(file.storage, () => target.delete(query), recover);
+}
+
+function isGone(error: unknown): boolean {
+  return [NOT_FOUND, PRECONDITION_FAILED].includes(statusOf(error) ?? 0);
 }
 
 /** With `isRecursive`, `model` matches `model/weights.json` but not `model2`. */
@@ -140,9 +179,9 @@ async function withUserErrors<T>(object: ObjectName, work: Promise<T>): Promise<
 /** Converts known HTTP errors to a Failure; returns other errors unchanged. */
 function toUserError(object: ObjectName, error: unknown): unknown {
   const uri = toGsUri(object);
-  const code = codeOf(error);
-  if (code === 404) {
-    return new Failure(`${uri} does not exist. To list the buckets, run \`${programName()} ls\`.`);
+  const code = statusOf(error);
+  if (code === NOT_FOUND) {
+    return new NotFound(`${uri} does not exist. To list the buckets, run \`${programName()} ls\`.`);
   }
   if (code === 401) {
     return new Failure(`${uri} requires authentication: run \`gcloud auth application-default login\`.`);
@@ -150,11 +189,12 @@ function toUserError(object: ObjectName, error: unknown): unknown {
   if (code === 403) {
     return new Failure(`Permission denied on ${uri}: ask for a role such as roles/storage.objectUser on the bucket.`);
   }
-  return error;
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === PRECONDITION_FAILED) {
+    return new Failure(`${uri} was replaced at the same moment. Run the command again.`);
+  }
+  return isTransient(error)
+    ? new Failure(`Cloud Storage does not serve ${uri} (${describeError(error)}). Run the command again later.`)
+    : error;
 }
 
 /** Lists the objects that the URIs match. Throws Failure if one of them matches none. */

@@ -51,10 +51,13 @@ export type ObjectStore = {
     object: ObjectName,
     options?: { readonly generation?: string; readonly range?: ByteRange },
   ): Promise<Readable | undefined>;
-  /** With `ifGeneration` ('0': must not exist), CONFLICT if the live generation differs, without writing. */
+  /**
+   * With `ifGeneration` ('0': must not exist), CONFLICT if the live generation differs, without writing. A stream is
+   * opened again for each try.
+   */
   write(
     object: ObjectName,
-    body: Uint8Array | Readable,
+    body: Uint8Array | (() => Readable),
     options?: {
       readonly contentType?: string;
       readonly metadata?: Readonly<Record<string, string>>;

@@ -57,7 +57,7 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
 
     it('writes a stream of many chunks as one object', async () => {
       const pieces = Array.from({ length: 300 }, (_, index) => Buffer.alloc(1_000, index % 256));
-      const info = written(await store.write(object, Readable.from(pieces)));
+      const info = written(await store.write(object, () => Readable.from(pieces)));
       expect(info.sizeBytes).toBe(300_000);
       const bytes = await store.read(object);
       expect(bytes && (await buffer(bytes)).equals(Buffer.concat(pieces))).toBe(true);
@@ -65,12 +65,13 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
 
     it('writes nothing if the stream fails', async () => {
       await write('before');
-      const failing = Readable.from(
-        (async function* () {
-          yield Buffer.alloc(100_000);
-          throw new Error('the line was cut');
-        })(),
-      );
+      const failing = () =>
+        Readable.from(
+          (async function* () {
+            yield Buffer.alloc(100_000);
+            throw new Error('the line was cut');
+          })(),
+        );
       await expect(store.write(object, failing)).rejects.toThrow('the line was cut');
       expect(await readText(object)).toBe('before');
     });
@@ -111,7 +112,7 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
     it('lets exactly one of ten concurrent first writes win', async () => {
       const outcomes = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
-          store.write(object, Readable.from([Buffer.from(`writer ${index}`)]), { ifGeneration: '0' }),
+          store.write(object, () => Readable.from([Buffer.from(`writer ${index}`)]), { ifGeneration: '0' }),
         ),
       );
       const winners = outcomes.flatMap((outcome, index) => (typeof outcome === 'object' ? [index] : []));

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AccessDeniedError, PerimeterDeniedError } from '#shared/ports/object-store.ts';
 import { findPackages } from '#shared/use-cases/intake/check-packages.ts';
-import { openStorageUnderTest, rejection, type StorageUnderTest } from '../support/google-cloud/storage-under-test.ts';
+import { rejection } from '../support/google-cloud/storage-faults.ts';
+import { openStorageUnderTest, type StorageUnderTest } from '../support/google-cloud/storage-under-test.ts';
 
 const PAGE_OBJECTS_MAX = 3;
 

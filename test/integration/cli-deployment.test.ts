@@ -3,6 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
@@ -92,6 +93,38 @@ async function startMetadataServer(): Promise<string> {
   );
   return serve(metadata);
 }
+
+describe('a Cloud Storage with transient errors', () => {
+  const UNAVAILABLE = { kind: 'STATUS', status: 503 } as const;
+
+  it('does not end commands that read and write objects', async () => {
+    await cloud.store.write({ bucket: 'jobs', name: 'a.txt' }, Buffer.from('content'));
+    cloud.faulty.inject('media', UNAVAILABLE);
+    cloud.faulty.inject('media', { kind: 'BROKEN', afterBytes: 4 });
+    expect(await dropforge(['cat', 'gs://jobs/a.txt'])).toEqual({ code: 0, stdout: 'content', stderr: '' });
+    await writeFile(join(work, 'b.txt'), 'local');
+    cloud.faulty.inject('chunk', { kind: 'BROKEN', afterBytes: 4 });
+    expect(await dropforge(['cp', 'b.txt', 'gs://jobs/'])).toMatchObject({ code: 0, stderr: '' });
+    const written = await cloud.store.read({ bucket: 'jobs', name: 'b.txt' });
+    expect(written && (await text(written))).toBe('local');
+    expect(cloud.faulty.unseen()).toEqual([]);
+  });
+
+  it('does not end the submission of a job', async () => {
+    cloud.onObject = async ({ bucket, name }) => {
+      if (name.endsWith('job.yaml')) {
+        const report = { source: name, verdict: 'ACCEPTED', jobId: 'one', problems: [], warnings: [], job: null };
+        await cloud.store.write({ bucket, name: `${name}.report.json` }, Buffer.from(JSON.stringify(report)));
+      }
+    };
+    cloud.faulty.inject('insert', { kind: 'BROKEN', afterBytes: 4 });
+    cloud.faulty.inject('media', UNAVAILABLE);
+    const args = ['--module-name=t.task', '--packages=gs://uploads/t-1.tar.gz', '--region=us-central1'];
+    const { code, stdout, stderr } = await dropforge(['jobs', 'submit', 'training', 'one', ...args]);
+    expect([code, stdout, stderr]).toEqual([0, expect.stringContaining('Job one ACCEPTED'), expect.anything()]);
+    expect(cloud.faulty.unseen()).toEqual([]);
+  });
+});
 
 describe('the CLI on a deployment', () => {
   it('authenticates on Google Cloud as the machine’s service account, with the API as audience', async () => {

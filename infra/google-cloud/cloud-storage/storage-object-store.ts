@@ -1,6 +1,7 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { File, FileMetadata, Storage } from '@google-cloud/storage';
+import { readObject } from '#infra/google-cloud/cloud-storage/read-object.ts';
+import { repeat, statusOf } from '#infra/google-cloud/cloud-storage/retries.ts';
+import { writeObject } from '#infra/google-cloud/cloud-storage/write-object.ts';
 import { findPerimeterDenial } from '#shared/domain/perimeter-denial.ts';
 import {
   AccessDeniedError,
@@ -17,10 +18,10 @@ const NOT_FOUND = 404;
 const PRECONDITION_FAILED = 412;
 
 type ListQuery = Parameters<ObjectStore['list']>[0];
-type WriteOptions = NonNullable<Parameters<ObjectStore['write']>[2]>;
 
 /**
- * Objects in Cloud Storage. Missing objects and generation conflicts are return values; all other errors are thrown.
+ * Objects in Cloud Storage. Missing objects and generation conflicts are return values; all other errors are thrown,
+ * transient ones after retries.
  */
 export function createStorageObjectStore(storage: Storage): ObjectStore {
   const fileOf = ({ bucket, name }: ObjectName, generation?: string): File =>
@@ -28,7 +29,7 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
 
   async function stat(object: ObjectName, generation?: string): Promise<ObjectInfo | undefined> {
     try {
-      const [metadata] = await fileOf(object, generation).getMetadata();
+      const [metadata] = await repeat(storage, () => fileOf(object, generation).getMetadata());
       return toInfo(object.bucket, metadata);
     } catch (error) {
       // 403 if the caller may not list the bucket, whether or not the object exists (docs, "HTTP status and error codes
@@ -46,7 +47,7 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
   async function hasBucket(bucket: string): Promise<boolean> {
     try {
       // Listing requires only permissions on objects; reading the bucket's metadata requires more.
-      await storage.bucket(bucket).getFiles({ maxResults: 1, autoPaginate: false });
+      await repeat(storage, () => storage.bucket(bucket).getFiles({ maxResults: 1, autoPaginate: false }));
       return true;
     } catch (error) {
       const denied = statusOf(error) === FORBIDDEN ? deniedError(error, { bucket, name: '' }) : undefined;
@@ -71,15 +72,15 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
       if (info === undefined) {
         return undefined;
       }
-      const span = range && { start: range.startByte, end: Math.min(range.endByte, info.sizeBytes) - 1 };
-      return fileOf(object, info.generation).createReadStream({ decompress: false, ...span });
+      return readObject({ ...info, ...(range && { range }), file: fileOf(object, info.generation) });
     },
-    async write(object, body, options = {}) {
-      const file = fileOf(object);
+    async write(object, body, { contentType = 'application/octet-stream', metadata, ifGeneration } = {}) {
+      const attributes = { contentType, ...(metadata && { metadata }) };
       try {
-        await pipeline(body instanceof Uint8Array ? Readable.from([body]) : body, openForWriting(file, body, options));
+        const written = await writeObject(fileOf(object), body, { metadata: attributes, ifGeneration });
+        return toInfo(object.bucket, written);
       } catch (error) {
-        if (statusOf(error) === PRECONDITION_FAILED) {
+        if (statusOf(error) === PRECONDITION_FAILED && ifGeneration !== undefined) {
           return 'CONFLICT';
         }
         if (statusOf(error) === NOT_FOUND) {
@@ -87,14 +88,15 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
         }
         throw error;
       }
-      return toInfo(object.bucket, file.metadata);
     },
   };
 }
 
 async function locateBucket(storage: Storage, bucket: string): Promise<BucketLocation | 'MISSING'> {
   try {
-    const [{ location = '', customPlacementConfig }] = await storage.bucket(bucket).getMetadata();
+    const [{ location = '', customPlacementConfig }] = await repeat(storage, () =>
+      storage.bucket(bucket).getMetadata(),
+    );
     const regions = customPlacementConfig?.dataLocations ?? [];
     return { location: location.toLowerCase(), regions: regions.map((name) => name.toLowerCase()) };
   } catch (error) {
@@ -124,32 +126,21 @@ async function listPages(storage: Storage, { bucket, prefix, countMax, after }: 
   const found: ObjectInfo[] = [];
   let pageToken: string | undefined;
   do {
-    const [files, next]: [File[], { pageToken?: string } | null, unknown] = await storage.bucket(bucket).getFiles({
+    const page = {
       prefix,
       autoPaginate: false,
       // The result includes `startOffset` itself.
       maxResults: after === undefined ? countMax : countMax + 1,
       ...(after !== undefined && { startOffset: after }),
       ...(pageToken !== undefined && { pageToken }),
-    });
+    };
+    const [files, next] = await repeat<[File[], { pageToken?: string } | null, unknown]>(storage, () =>
+      storage.bucket(bucket).getFiles(page),
+    );
     found.push(...files.filter(({ name }) => name !== after).map(({ metadata }) => toInfo(bucket, metadata)));
     pageToken = next?.pageToken;
   } while (pageToken !== undefined && found.length < countMax);
   return found.slice(0, countMax);
-}
-
-/** One request for bytes in memory, a resumable upload for a stream. */
-function openForWriting(
-  file: File,
-  body: Uint8Array | Readable,
-  { contentType, metadata, ifGeneration }: WriteOptions,
-) {
-  return file.createWriteStream({
-    resumable: !(body instanceof Uint8Array),
-    validation: 'crc32c',
-    metadata: { contentType: contentType ?? 'application/octet-stream', ...(metadata && { metadata }) },
-    ...(ifGeneration !== undefined && { preconditionOpts: { ifGenerationMatch: ifGeneration } }),
-  });
 }
 
 function toInfo(bucket: string, metadata: FileMetadata): ObjectInfo {
@@ -174,12 +165,4 @@ function deniedError(error: unknown, object: ObjectName): AccessDeniedError {
 /** No such object or bucket. Cloud Storage returns 400 for an invalid bucket name. */
 function isMissing(error: unknown): boolean {
   return statusOf(error) === NOT_FOUND || statusOf(error) === BAD_REQUEST;
-}
-
-/**
- * The HTTP status. Requests throw the library's or its HTTP client's error; resumable uploads throw the response body.
- */
-function statusOf(error: unknown): number | undefined {
-  const { code, status } = Object(error) as { readonly code?: unknown; readonly status?: unknown };
-  return [code, status].map(Number).find((number) => number >= 400 && number < 600);
 }

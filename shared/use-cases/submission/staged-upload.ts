@@ -15,6 +15,8 @@ export type StagingPorts = {
   readonly intake: Pick<IntakeSettings, 'jobsBucket'>;
 };
 
+type Body = Parameters<ObjectStore['write']>[1];
+
 export type StagedPart = { readonly uploadId: string; readonly part: number; readonly body: Uint8Array };
 
 /** Stores one part of an upload. Repeating it keeps the part: another file is another upload. */
@@ -44,7 +46,7 @@ export async function assemblePackage(
     parts.push(info);
   }
   const target = { bucket: ports.intake.jobsBucket, name: `${STAGING_FOLDER}${uploadId}/${fileName}` };
-  return writeOnce(ports, target, Readable.from(readParts(ports.objects, parts), { objectMode: false }));
+  return writeOnce(ports, target, () => Readable.from(readParts(ports.objects, parts), { objectMode: false }));
 }
 
 /** Where a package is kept: in the folder of its job, in a bucket that the job's VMs can read. */
@@ -57,22 +59,19 @@ export function keptPackageOf(
 
 /** Copies a package. Repeating it finds the copy. */
 export async function keepPackage(ports: StagingPorts, info: ObjectInfo, target: ObjectName): Promise<ObjectInfo> {
-  return writeOnce(ports, target, Readable.from(readParts(ports.objects, [info]), { objectMode: false }));
+  return writeOnce(ports, target, () => Readable.from(readParts(ports.objects, [info]), { objectMode: false }));
 }
 
 /** Looks first: this account may create objects but not replace them, which Cloud Storage may check first. */
-async function writeOnce(ports: StagingPorts, target: ObjectName, body: Uint8Array | Readable): Promise<ObjectInfo> {
+async function writeOnce(ports: StagingPorts, target: ObjectName, body: Body): Promise<ObjectInfo> {
   const existing = await ports.objects.stat(target);
   if (existing !== undefined) {
-    if (body instanceof Readable) {
-      body.destroy();
-    }
     return existing;
   }
   return write(ports, target, body);
 }
 
-async function write({ objects }: StagingPorts, target: ObjectName, body: Uint8Array | Readable): Promise<ObjectInfo> {
+async function write({ objects }: StagingPorts, target: ObjectName, body: Body): Promise<ObjectInfo> {
   const written = await objects.write(target, body, { ifGeneration: '0' });
   const info = written === 'CONFLICT' ? await objects.stat(target) : written;
   if (info === undefined || info === 'NO_BUCKET') {

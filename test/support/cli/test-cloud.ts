@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -16,6 +16,7 @@ import type { Study } from '../../../shared/domain/study.ts';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { ObjectInfo } from '../../../shared/ports/object-store.ts';
 import type { JobView, TrialView, TuningView } from '../../../shared/protocol/report.ts';
+import { createStorageFaults, type StorageFaults } from '../google-cloud/storage-faults.ts';
 import { pointsOf, SERIES_INDEX } from './metric-answers.ts';
 
 /** The servers that the CLI uses: the real Cloud Storage emulator, and an API with data provided by the test. */
@@ -23,6 +24,8 @@ export type TestCloud = {
   readonly dataDir: string;
   readonly endpoints: Endpoints;
   readonly store: ReturnType<typeof openDirectoryObjectStore>;
+  /** What the Cloud Storage emulator does wrong. */
+  readonly faulty: StorageFaults;
   /** Each GET of a job consumes its next view; the last one is kept. */
   readonly jobs: Map<string, JobView[]>;
   /** The trials of every tuning. */
@@ -50,8 +53,8 @@ export async function startTestCloud(): Promise<TestCloud> {
   store.createBucket('uploads');
   store.createBucket('jobs');
   const servers: Server[] = [];
-  const serve = async (app: Hono) => {
-    const server = createServer(getRequestListener(app.fetch));
+  const serve = async (listener: RequestListener) => {
+    const server = createServer(listener);
     servers.push(server);
     return `http://127.0.0.1:${await listen(server, 0)}`;
   };
@@ -62,10 +65,12 @@ export async function startTestCloud(): Promise<TestCloud> {
     vms: [] as object[],
     requests: [] as string[],
   };
-  const api = await serve(createApi({ ...state, store }, (request) => cloud.onAnswer(request)));
-  const storage = await serve(
+  const app = createApi({ ...state, store }, (request) => cloud.onAnswer(request));
+  const api = await serve(getRequestListener(app.fetch));
+  const faulty = createStorageFaults(
     createCloudStorageServer(store, { reportError: (error) => state.requests.push(`FAULT ${error.message}`) }),
   );
+  const storage = await serve(faulty.listener);
   const endpoints: Endpoints = {
     pid: process.pid,
     projectId: 'test-project',
@@ -84,6 +89,7 @@ export async function startTestCloud(): Promise<TestCloud> {
     dataDir,
     endpoints,
     store,
+    faulty,
     onObject: () => {},
     onAnswer: () => {},
     async close() {

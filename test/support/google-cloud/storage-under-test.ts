@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Storage } from '@google-cloud/storage';
-import { getRequestListener } from '@hono/node-server';
 import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
 import { openDirectoryObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, listen } from '#infra/embedded/http/server.ts';
+import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
 import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
+import { createStorageFaults, SHORT_RETRIES } from './storage-faults.ts';
 
 type Pass = (request: Request) => Response | Promise<Response>;
 
@@ -24,18 +24,23 @@ export async function openStorageUnderTest(
   const faults: string[] = [];
   const app = createCloudStorageServer(embedded, { reportError: (error) => void faults.push(String(error)) });
   const requests: string[] = [];
-  const server = createServer(
-    getRequestListener((request) => {
+  const faulty = createStorageFaults({
+    fetch(request) {
       requests.push(`${request.method} ${decodeURIComponent(new URL(request.url).pathname)}`);
       return intercept(request, app.fetch) ?? app.fetch(request);
-    }),
-  );
+    },
+  });
+  const server = createServer(faulty.listener);
   const port = await listen(server, 0);
-  const storage = new Storage({ apiEndpoint: `http://127.0.0.1:${port}`, projectId: 'dropforge-local' });
+  const url = `http://127.0.0.1:${port}`;
   return {
-    store: createStorageObjectStore(storage),
+    store: createStorageObjectStore(openStorage({ apiEndpoint: url, projectId: 'p', retryOptions: SHORT_RETRIES })),
+    /** The URL of the server. */
+    url,
     /** The server's objects. */
     embedded,
+    /** What the server does wrong. */
+    faulty,
     /** Method and path of every request, the oldest first. */
     requests,
     faults,
@@ -45,12 +50,4 @@ export async function openStorageUnderTest(
       await rm(directory, { recursive: true });
     },
   };
-}
-
-/** An error response of Cloud Storage (docs, "HTTP status and error codes for JSON"). */
-export function rejection(status: number, reason: string, message: string): Response {
-  return Response.json(
-    { error: { code: status, message, errors: [{ message, domain: 'global', reason }] } },
-    { status },
-  );
 }

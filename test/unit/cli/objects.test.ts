@@ -1,4 +1,4 @@
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCli, startTestCloud, type TestCloud } from '../../support/cli/test-cloud.ts';
@@ -72,6 +72,19 @@ describe('dropforge cp', () => {
     expect((await cli('cp', 'bytes.bin', 'gs://jobs/kept/')).stdout).toContain('gs://jobs/kept/bytes.bin');
     expect((await cli('cp', 'gs://jobs/kept/bytes.bin', 'again.bin')).code).toBe(0);
     expect(await readFile(join(work, 'again.bin'))).toEqual(await readFile(join(work, 'bytes.bin')));
+  });
+
+  it('continues a download that breaks off, and leaves no file if it cannot', async () => {
+    const breakOff = () => cloud.faulty.inject('media', { kind: 'BROKEN', afterBytes: 4 });
+    await put('run/log.txt');
+    breakOff();
+    expect((await cli('cp', 'gs://jobs/run/log.txt', 'log.txt')).code).toBe(0);
+    expect(await readFile(join(work, 'log.txt'), 'utf8')).toBe('content of run/log.txt');
+    breakOff();
+    cloud.faulty.inject('media', { kind: 'STATUS', status: 403 });
+    const { code, stderr } = await cli('cp', 'gs://jobs/run/log.txt', 'again.txt');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Permission denied on gs://jobs/run/log.txt')]);
+    expect((await readdir(work)).sort()).toEqual(['log.txt', 'model']);
   });
 
   it('follows links to files, and fails for a folder without files', async () => {

@@ -138,7 +138,7 @@ function openStorePort(context: Context): ObjectStore {
         contentType: contentType ?? DEFAULT_ATTRIBUTES.contentType,
         metadata: metadata ?? DEFAULT_ATTRIBUTES.metadata,
       };
-      const bytes = body instanceof Uint8Array ? Readable.from([body]) : body;
+      const bytes = body instanceof Uint8Array ? Readable.from([body]) : body();
       return put(context, target, { bytes, attributes, preconditions: { ifGenerationMatch: ifGeneration } });
     },
     list: async ({ bucket, prefix, countMax, after }) => {

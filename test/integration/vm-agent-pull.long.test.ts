@@ -28,6 +28,8 @@ type Options = {
 
 type Line = {
   readonly ended?: string;
+  /** The host outside of Google that was not reached. */
+  readonly host?: string | null;
   readonly message?: string;
   /** Files that are left in the agent's folder. */
   readonly left?: readonly string[];
@@ -217,7 +219,7 @@ describe("the agent's pull of an image", () => {
       image: `127.0.0.1:1/team/trainer@sha256:${'ab'.repeat(32)}`,
       sizeBytes: 1_000,
     });
-    expect(end).toMatchObject({ ended: 'SERVICE_UNREACHABLE' });
+    expect(end).toMatchObject({ ended: 'SERVICE_UNREACHABLE', host: '127.0.0.1:1' });
     expect(end.message).toMatch(/^The registry 127\.0\.0\.1:1 was unreachable/);
   });
 

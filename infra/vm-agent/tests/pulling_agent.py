@@ -92,7 +92,8 @@ def main() -> int:
             show(ended='PULLED', left=os.listdir(folder))
         except ReplicaEnded as end:
             evidence = [mask(line) for line in end.report.evidence]
-            show(ended=end.report.reason, message=mask(end.report.message), evidence=evidence, left=os.listdir(folder))
+            host, message = end.report.unreachable_host, mask(end.report.message)
+            show(ended=end.report.reason, host=host, message=message, evidence=evidence, left=os.listdir(folder))
     return 0
 
 

@@ -23,6 +23,8 @@ const INTAKE = [
   'INTERNET_ACCESS',
   'DATA_BUCKETS',
   'DISK_KMS_KEY',
+  'VMS_MAX',
+  'USD_PER_HOUR_MAX',
 ] as const;
 
 type FunctionRow = {
@@ -59,6 +61,8 @@ export const FUNCTIONS = {
       'JOB_RIGHTS',
       'REGISTRIES',
       'SHELL_ACCESS',
+      'VMS_MAX',
+      'USD_PER_HOUR_MAX',
     ],
   },
   teardown: { trigger: { topic: 'teardown' }, settings: [...EVENTS, 'COMPUTE_ENDPOINT'] },

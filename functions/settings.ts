@@ -154,6 +154,18 @@ export const SETTINGS = {
     .pipe(z.array(z.string().refine(isBucketName)))
     .default([])
     .describe('the names of buckets with data that all VMs may access, comma-separated'),
+  VMS_MAX: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(100)
+    .describe('how many VMs may exist at a time, those that are being created or deleted included'),
+  USD_PER_HOUR_MAX: z.coerce
+    .number()
+    .positive()
+    .optional()
+    .describe('US dollars an hour that they may cost together at list price; without it, only their number is limited'),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Firestore emulator'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Pub/Sub emulator'),
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the URL of a Cloud Storage emulator'),

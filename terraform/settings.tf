@@ -4,10 +4,12 @@ locals {
   # Every function that handles an event of a job publishes job updates, which have links to the page. The API's own
   # address is none: it answers 403 to a browser, which sends no identity token.
   event_settings = concat(local.store_settings, local.page_url == null ? [] : ["PAGE_URL"])
+  limit_settings = concat(["VMS_MAX"], var.usd_per_hour_max == null ? [] : ["USD_PER_HOUR_MAX"])
   intake_settings = concat(
     local.event_settings,
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
     ["KEEP_ON_FAILURE_SECONDS_MAX", "KEEP_ON_FAILURE_COST_USD_MAX", "SHELL_ACCESS", "INTERNET_ACCESS"],
+    local.limit_settings,
     local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
     var.encryption == null ? [] : ["DISK_KMS_KEY"],
     local.has_rights ? ["JOB_RIGHTS"] : [],
@@ -20,6 +22,7 @@ locals {
   provision_settings = concat(
     local.event_settings,
     ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT", "AGENT_URI", "CACHE_BUCKET", "SHELL_ACCESS"],
+    local.limit_settings,
     var.encryption == null ? [] : ["DISK_KMS_KEY"],
     local.has_rights ? ["JOB_RIGHTS"] : [],
     local.has_registries ? ["REGISTRIES"] : [],
@@ -33,6 +36,8 @@ locals {
   api_url = "https://${local.prefix}-api-${data.google_project.this.number}.${var.region}.run.app"
 
   settings = {
+    VMS_MAX                 = tostring(var.vms_max)
+    USD_PER_HOUR_MAX        = try(tostring(var.usd_per_hour_max), null)
     PROJECT_ID              = var.project_id
     FIRESTORE_DATABASE      = module.database.name
     UPLOAD_BUCKET           = module.storage.bucket_names["uploads"]

@@ -134,3 +134,24 @@ variable "vms" {
   nullable    = false
   default     = {}
 }
+
+variable "vms_max" {
+  description = "How many VMs of all jobs may exist at a time, from the request of each until it is gone. Others wait."
+  type        = number
+  nullable    = false
+  default     = 100
+  validation {
+    condition     = var.vms_max >= 1 && var.vms_max <= 1000 && floor(var.vms_max) == var.vms_max
+    error_message = "vms_max is a whole number from 1 to 1000."
+  }
+}
+
+variable "usd_per_hour_max" {
+  description = "US dollars an hour that the VMs of all jobs may cost together at list price; null for no limit but vms_max."
+  type        = number
+  default     = 100
+  validation {
+    condition     = try(var.usd_per_hour_max > 0, true)
+    error_message = "usd_per_hour_max is more than 0, or null."
+  }
+}

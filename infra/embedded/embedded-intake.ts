@@ -5,6 +5,7 @@ import { hasContainerEngine } from '#infra/embedded/container-engine.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import type { Architecture } from '#shared/domain/architecture.ts';
+import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
@@ -27,7 +28,7 @@ export async function readEmbeddedIntakeSettings(
     // Every runtime version is accepted: all of them run on this machine's own Python.
     runtimeOf: runtimesOf(config, await findPythonVersion(config)),
     runtimeVersions: config.machineImages.map(({ name }) => name),
-    vmLimit: vmLimitOf(config),
+    vmLimits: vmLimitsOf(config),
     rights: embeddedRightsOf(config),
     describeMissingRight: missingEmbeddedLine,
     notificationChannels: Object.keys(config.notifications),
@@ -70,12 +71,18 @@ const missingEmbeddedLine: IntakeSettings['describeMissingRight'] = (
   return `Add ${KEYS[list]}: ${value} to the configuration of dropforge up (docs/embedded-cloud.md) and start it again`;
 };
 
+const VM_REMEDY = 'raise vmsMax in the configuration of dropforge up (docs/embedded-cloud.md)';
+
+/** What this machine runs. */
+export function machineLimitsOf({ vmsMax }: EmbeddedConfig): VmLimits {
+  return { VMS_MAX: { max: vmsMax, reason: `this machine runs at most ${vmsMax} VMs at a time`, remedy: VM_REMEDY } };
+}
+
 /** All VMs of a job are in one zone, so the largest zone is the limit. */
-function vmLimitOf({ vmsMax, zones }: EmbeddedConfig): IntakeSettings['vmLimit'] {
-  const zoneVmsMax = Math.max(...(zones ?? [{ vmsMax }]).map((zone) => zone.vmsMax));
-  return zoneVmsMax < vmsMax
-    ? { vmsMax: zoneVmsMax, reason: `no zone of this embedded cloud has capacity for more than ${zoneVmsMax}` }
-    : { vmsMax, reason: `this machine runs at most ${vmsMax} VMs at a time` };
+function vmLimitsOf(config: EmbeddedConfig): VmLimits {
+  const max = Math.max(...(config.zones ?? [config]).map((zone) => zone.vmsMax));
+  const reason = `no zone of this embedded cloud has capacity for more than ${max}`;
+  return max < config.vmsMax ? { VMS_MAX: { max, reason, remedy: VM_REMEDY } } : machineLimitsOf(config);
 }
 
 /** The version of this machine's Python, which VMs run; null if it does not start, which the first VM then reports. */

@@ -11,7 +11,7 @@ import {
   openDirectoryObjectStore,
 } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { auditLogEntryOf } from '#infra/embedded/compute-engine/audit-log-entry.ts';
-import { limitOfMachine, withQuotas } from '#infra/embedded/compute-engine/quotas.ts';
+import { withQuotas } from '#infra/embedded/compute-engine/quotas.ts';
 import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import { localAddressOf } from '#infra/embedded/compute-engine/vms/local-address.ts';
 import type { InterruptionMethod } from '#infra/embedded/compute-engine/vms/machine.ts';
@@ -24,7 +24,7 @@ import { openCheckedDatabase } from '#infra/embedded/data-dir/checked-database.t
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { embeddedRightsOf, readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
+import { embeddedRightsOf, machineLimitsOf, readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { HOST } from '#infra/embedded/http/server.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteChangeFeed } from '#infra/embedded/job-state/change-feed.ts';
@@ -100,7 +100,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
   const identity = await openVmIdentityIssuer({ database, clock, projectId, serviceAccountEmail });
   const machines = await openVms({ ...options, database, clock, queue, objects, identity });
-  const vms = withQuotas(machines, [...config.quotas, limitOfMachine(config.vmsMax)]);
+  const vms = withQuotas(machines, config.quotas);
   const outages = openZoneOutages(database);
   const notifications = openNotificationPorts(database, secrets, { config, serverPorts });
   const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;
@@ -278,6 +278,7 @@ async function vmSettingsOf(
       logBytesMax: config.logBytesMax,
       diskBytesMax: config.diskBytesMax,
     },
+    vmLimits: machineLimitsOf(config),
     hasRequestedGpus: false,
     imageCredentialsOf: imageCredentialsIn(config, { hasGoogleIdentity: false }),
     startupScript: await readStartupScript(),

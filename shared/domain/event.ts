@@ -49,6 +49,8 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
         /** Whether they wait for a quota, of which the wait is limited. */
         readonly isQuota: boolean;
       } | null;
+      /** The limit of the deployment that the job's VMs exceed with those of others, or by themselves (`isTooLow`). */
+      readonly exceeded: { readonly waitsFor: WaitedLimit; readonly cause: Cause; readonly isTooLow: boolean } | null;
     }
   /** The job directory says that the program of the attempt before has succeeded, and has all of its outputs. */
   | { readonly type: 'SUCCESS_FOUND'; readonly attempt: number }
@@ -60,6 +62,8 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly quotaDemand: number | null;
       /** VMs of the attempt that were created and deleted again, since another one could not be created. */
       readonly vmsCreated: number;
+      /** Whether all of them are known not to exist any more. */
+      readonly areVmsGone: boolean;
     }
   | {
       readonly type: 'VMS_CREATED';
@@ -117,6 +121,16 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
   | { readonly type: 'DEADLINE_PASSED' }
   /** VMs of other jobs are gone, or the jobs before this one have theirs. */
   | { readonly type: 'CAPACITY_FREED' }
+  /**
+   * No VM of an ended placement exists any more. `isClosing`: whether the job was CLOSING when they were listed, and
+   * keeps one VM, which may exist.
+   */
+  | {
+      readonly type: 'ENDED_PLACEMENTS_GONE';
+      readonly attempt: number;
+      readonly placementRound: number;
+      readonly isClosing: boolean;
+    }
   | { readonly type: 'VMS_GONE' }
 );
 

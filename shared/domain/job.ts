@@ -147,6 +147,8 @@ type JobCommon = {
   readonly deniedSince: TimestampMs | null;
   /** The limit that the VMs of this job or of those before it exceeded; null once its VMs exist. */
   readonly waitsFor: WaitedLimit | null;
+  /** Placements that have ended, but whose VMs may still exist: each counts against the limits as the current one does. */
+  readonly endedPlacements: number;
 };
 
 export type JobCounts = {
@@ -195,7 +197,12 @@ type Placed = Unfinished & {
  * `stateOf` maps the status to the state that users see.
  */
 export type Job =
-  | (Unfinished & { readonly status: 'QUEUED'; readonly isBackingOff: boolean })
+  | (Unfinished & {
+      readonly status: 'QUEUED';
+      readonly isBackingOff: boolean;
+      /** Whether its VMs are counted already: it falls back from a zone without VMs to the next one. */
+      readonly isAdmitted: boolean;
+    })
   | (Placed & {
       readonly status: 'PREPARING';
       /** Time of the master's first heartbeat; null before. */

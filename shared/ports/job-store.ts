@@ -1,5 +1,6 @@
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import type { VmLimits, VmUsage } from '#shared/domain/vm-limits.ts';
 import type { WaitingJob } from '#shared/domain/waiting-order.ts';
 
 export type StoredJob = { readonly job: Job; readonly revision: number };
@@ -13,8 +14,11 @@ export type OutboxEntry = { readonly entryId: string; readonly effect: Effect };
 /** An unfinished job whose `wakeAt` has passed. */
 export type DueJob = { readonly jobId: string; readonly wakeAt: TimestampMs };
 
-/** COMMITTED: written. STALE: the revision has changed, read again. DUPLICATE: this event was handled before. */
-export type CommitOutcome = 'COMMITTED' | 'STALE' | 'DUPLICATE';
+/**
+ * COMMITTED: written. STALE: the revision has changed, read again. DUPLICATE: this event was handled before.
+ * OVER_LIMIT: the VMs of all jobs together would exceed a limit.
+ */
+export type CommitOutcome = 'COMMITTED' | 'STALE' | 'DUPLICATE' | 'OVER_LIMIT';
 
 /** Stores jobs. One commit contains the job, the handled event and the outbox entries. */
 export type JobStore = {
@@ -26,7 +30,13 @@ export type JobStore = {
     readonly eventId: string;
     readonly job: Job;
     readonly effects: readonly Effect[];
+    /** What the job uses from now on; as before if missing. */
+    readonly usage?: VmUsage | undefined;
+    /** The commit is rejected if more is used than before, and more than this by all jobs together. */
+    readonly limits?: VmLimits | undefined;
   }): Promise<CommitOutcome>;
+  /** What all jobs use together, as committed with them. */
+  readUsage(): Promise<VmUsage>;
   /** Unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads only those. */
   listDue(now: TimestampMs, countMax: number): Promise<readonly DueJob[]>;
   /** The jobs that wait for others to end (`isWaiting`), in their order (`isBefore`). Reads only those. */

@@ -174,6 +174,7 @@ const jobCommon = {
     })
     .nullable()
     .default(null),
+  endedPlacements: count.default(0),
 };
 
 const unfinished = { ...jobCommon, wakeAt: timestamp };
@@ -216,7 +217,12 @@ export const storedVerdictSchema = z.object({
 });
 
 const jobSchema = z.discriminatedUnion('status', [
-  z.object({ ...unfinished, status: z.literal('QUEUED'), isBackingOff: z.boolean() }),
+  z.object({
+    ...unfinished,
+    status: z.literal('QUEUED'),
+    isBackingOff: z.boolean(),
+    isAdmitted: z.boolean().default(false),
+  }),
   z.object({
     ...placed,
     status: z.literal('PREPARING'),

@@ -3,8 +3,10 @@ import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
+import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
+import { usageOf } from '#shared/use-cases/limits/vm-usage.ts';
 import { messageOfUpdate, type UpdateSettings } from '#shared/use-cases/reports/job-update.ts';
 
 export type OutboxPorts = UpdateSettings & {
@@ -25,9 +27,9 @@ const TOPIC_OF: Readonly<Record<Exclude<Effect['type'], 'JOB_UPDATE'>, Topic>> =
 /**
  * Handles an event exactly once, however often it is delivered: read the job, apply the rules, commit, publish the
  * outbox. Returns the job afterwards, or undefined if it does not exist. Throws after COMMIT_TRIES_MAX conflicting
- * commits, so that the event is redelivered.
+ * commits, so that the event is redelivered. With `limits`, an event by which the job would exceed them is not handled.
  */
-export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promise<Job | undefined> {
+export async function handleJobEvent(ports: EventPorts, event: JobEvent, limits?: VmLimits): Promise<Job | undefined> {
   for (let commitTry = 1; commitTry <= COMMIT_TRIES_MAX; commitTry += 1) {
     const stored = await ports.jobs.read(event.jobId);
     if (stored === undefined) {
@@ -42,9 +44,14 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promis
       eventId: event.eventId,
       job,
       effects,
+      usage: usageOf(job),
+      limits,
     });
     if (outcome === 'STALE') {
       continue;
+    }
+    if (outcome === 'OVER_LIMIT') {
+      return stored.job;
     }
     await publishOutbox(ports, event.jobId);
     return outcome === 'COMMITTED' ? job : (await ports.jobs.read(event.jobId))?.job;

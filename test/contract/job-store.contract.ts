@@ -30,6 +30,7 @@ export function describeJobStoreContract(name: string, open: OpenStore<JobStore>
     describeCommits(() => store);
     describeOutbox(() => store);
     describeLists(() => store);
+    describeUsage(() => store);
     describeConnections(() => opened);
   });
 }
@@ -181,6 +182,58 @@ function describeLists(store: () => JobStore): void {
     }
     expect(idsOf(await store().list({ countMax: 2 }))).toEqual(['a', 'b']);
     expect(idsOf(await store().list({ countMax: 2, after: { createdAt: 1_000, jobId: 'b' } }))).toEqual(['c']);
+  });
+}
+
+function describeUsage(store: () => JobStore): void {
+  const LIMITS = { VMS_MAX: { max: 3, reason: 'three at most', remedy: 'raise it' } };
+  const vms = (count: number) => ({ vms: count, microUsdPerHour: 200_000 * count, unpricedVms: 0 });
+  const commit = async (
+    jobId: string,
+    change: Pick<Parameters<JobStore['commit']>[0], 'eventId' | 'usage' | 'limits'>,
+  ) =>
+    store().commit({ expectedRevision: await revisionOf(store(), jobId), job: jobOf(jobId), effects: [], ...change });
+
+  it('sums up what jobs use, as committed with each of them, until they are closed', async () => {
+    for (const jobId of ['a', 'b']) {
+      await store().create(jobOf(jobId), []);
+    }
+    expect(await store().readUsage()).toEqual(vms(0));
+    await commit('a', { eventId: 'e1', usage: vms(2) });
+    await commit('b', { eventId: 'e1', usage: { vms: 1, microUsdPerHour: 0, unpricedVms: 1 } });
+    await commit('a', { eventId: 'e2' });
+    expect(await store().readUsage()).toEqual({ vms: 3, microUsdPerHour: 400_000, unpricedVms: 1 });
+    await commit('a', { eventId: 'e2', usage: vms(9) });
+    await commit('a', { eventId: 'e3', usage: vms(1) });
+    const closed = { ...closedJob(), jobId: 'b' };
+    const expectedRevision = await revisionOf(store(), 'b');
+    await store().commit({ expectedRevision, eventId: 'e4', job: closed, effects: [], usage: vms(0) });
+    expect(await store().readUsage()).toEqual(vms(1));
+  });
+
+  it('rejects what adds VMs beyond a limit without writing, and nothing else', async () => {
+    for (const jobId of ['a', 'b']) {
+      await store().create(jobOf(jobId), []);
+    }
+    await commit('a', { eventId: 'e1', usage: vms(3), limits: LIMITS });
+    expect(await commit('b', { eventId: 'e1', usage: vms(1), limits: LIMITS })).toBe('OVER_LIMIT');
+    expect(await store().readUsage()).toEqual(vms(3));
+    expect(
+      await commit('a', { eventId: 'e2', usage: vms(3), limits: { VMS_MAX: { ...LIMITS.VMS_MAX, max: 2 } } }),
+    ).toBe('COMMITTED');
+    await commit('a', { eventId: 'e3', usage: vms(2) });
+    expect(await commit('b', { eventId: 'e1', usage: vms(1), limits: LIMITS })).toBe('COMMITTED');
+  });
+
+  it('admits as many of concurrent jobs as the limit allows', async () => {
+    const jobIds = Array.from({ length: 8 }, (_, index) => `j${index}`);
+    for (const jobId of jobIds) {
+      await store().create(jobOf(jobId), []);
+    }
+    const admit = (jobId: string) => commit(jobId, { eventId: 'e1', usage: vms(1), limits: LIMITS });
+    const outcomes = await Promise.all(jobIds.map(admit));
+    expect(outcomes.sort()).toEqual([...Array(3).fill('COMMITTED'), ...Array(5).fill('OVER_LIMIT')]);
+    expect(await store().readUsage()).toEqual(vms(3));
   });
 }
 

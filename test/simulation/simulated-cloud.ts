@@ -13,6 +13,8 @@ export type SimulatedVm = Vm &
     readonly bornAt: number;
     /** Whether it had to wait for capacity. */
     readonly hasWaited: boolean;
+    /** Whether its request had no answer, and it appeared later. */
+    readonly isLate: boolean;
     readonly diesAt: number;
     readonly goneAt: number;
     readonly lastSequence: number;
@@ -100,6 +102,7 @@ export function createSimulatedCloud(prng: Prng, faults: CloudFaults, { now, isR
       instanceId: String(nextInstanceId++),
       status: waitMs === null ? 'RUNNING' : 'PENDING',
       hasWaited: waitMs !== null,
+      isLate: waitMs === null && delayMs > 0,
       diesAt: isRunBounded ? bornAt + maxRunSeconds * 1_000 : Number.POSITIVE_INFINITY,
       goneAt: waitMs === null ? Number.POSITIVE_INFINITY : now() + waitMs,
       lastSequence: 0,

@@ -9,11 +9,13 @@ import { type Job, replicasOf } from '#shared/domain/job.ts';
 import { keepsVm } from '#shared/domain/ownership.ts';
 import { UNINTERRUPTED } from '#shared/domain/replica.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { addUsage, findExceeded, type VmLimits } from '#shared/domain/vm-limits.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import { provisionMessageSchema, teardownMessageSchema, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
+import { usageOf } from '#shared/use-cases/limits/vm-usage.ts';
 import { provision } from '#shared/use-cases/provision/provision.ts';
 import {
   endExpiredLeases,
@@ -23,6 +25,7 @@ import {
   wakeDueTunings,
 } from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
+import { createPlacingDeliveries } from './placing-deliveries.ts';
 import type { Prng } from './prng.ts';
 import { createRecordedSuccesses } from './recorded-successes.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -46,6 +49,7 @@ export type ControlPlaneWorld = {
   readonly has: (mechanism: Mechanism) => boolean;
   /** Whether the reconciler also handles tunings. */
   readonly hasTunings: boolean;
+  readonly vmLimits: VmLimits;
 };
 
 type Stage = 'provision' | 'teardown' | 'tuning';
@@ -105,6 +109,23 @@ function withoutUnusedVms(jobs: JobStore): JobStore {
   return { ...jobs, commit: (change) => jobs.commit({ ...change, job: uncounted(change.job) }) };
 }
 
+/** A store that checks the limits before its commits, as if a sum that was read a moment ago was enough. */
+function withSoftLimits(jobs: JobStore): JobStore {
+  return Object.assign(Object.create(jobs), {
+    async commit({ limits, ...change }: Parameters<JobStore['commit']>[0]) {
+      const sum = await jobs.readUsage();
+      const isOver = limits !== undefined && change.usage && findExceeded(addUsage(sum, change.usage), limits) !== null;
+      return isOver ? 'OVER_LIMIT' : jobs.commit(change);
+    },
+  });
+}
+
+/** A store in which the VMs of a placement count until it ends, and not until they are gone. */
+function withoutEndedPlacements(jobs: JobStore): Pick<JobStore, 'commit'> {
+  const counted = (job: Job): Job => ({ ...job, endedPlacements: 0 });
+  return { commit: (change) => jobs.commit({ ...change, usage: usageOf(counted(change.job)) }) };
+}
+
 /** Compute Engine's errors without the limit of the quota, as if it was not known. */
 function withoutQuotaLimits(vms: VmProvider): VmProvider {
   return {
@@ -137,7 +158,8 @@ function withKeptVms(vms: VmProvider, { alive }: SimulatedCloud, jobs: JobStore)
 /**
  * The production use cases over the embedded stores: messages, reconciler and sweep, on the virtual clock.
  */
-export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTunings }: ControlPlaneWorld) {
+export function createControlPlane(world: ControlPlaneWorld) {
+  const { prng, scheduler, cloud, faults, has, hasTunings, vmLimits } = world;
   const { now } = scheduler;
   const trials = createTrialRecords(now);
   const successes = createRecordedSuccesses(now);
@@ -153,6 +175,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
   /** Instance ids of VMs that were confirmed together with all others of their attempt. */
   const confirmed = new Set<string>();
   let commits = 0;
+  const placing = createPlacingDeliveries();
 
   function recordEnd(job: Job): void {
     const hasEnded = job.status === 'CLOSING' || job.status === 'CLOSED';
@@ -178,10 +201,12 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
     async commit(change) {
       const { job } = change;
       commits += 1;
+      const before = (await jobs.read(job.jobId))?.job;
       const outcome = await jobs.commit(
         has('duplicateCheck') ? change : { ...change, eventId: `${change.eventId}#${commits}` },
       );
       if (outcome === 'COMMITTED') {
+        placing.onCommitted(before, change);
         recordEnd(job);
         assertGangScheduled(job);
         recordConfirmed(job);
@@ -211,13 +236,16 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
     },
   };
 
+  const interruptibleJobs = scheduler.interruptible<JobStore>({
+    ...(has('unusedVmLimit') ? checkedJobs : withoutUnusedVms(checkedJobs)),
+    ...(!has('endedPlacements') && withoutEndedPlacements(checkedJobs)),
+    ...(!has('waitingOrder') && { listWaiting: async () => [] }),
+  });
+
   const ports = {
     tunings: scheduler.interruptible(trials.check(tunings)),
     curves: scheduler.interruptible(curves),
-    jobs: scheduler.interruptible({
-      ...(has('unusedVmLimit') ? checkedJobs : withoutUnusedVms(checkedJobs)),
-      ...(!has('waitingOrder') && { listWaiting: async () => [] }),
-    }),
+    jobs: has('vmLimits') ? interruptibleJobs : withSoftLimits(interruptibleJobs),
     replicas: scheduler.interruptible(
       withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),
     ),
@@ -237,7 +265,9 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
       return;
     }
     if (topic === 'provision') {
-      await provision(ports, provisionMessageSchema.parse(message), { now: now(), settings: simulatedSettings });
+      const parsed = provisionMessageSchema.parse(message);
+      const settings = { ...simulatedSettings, vmLimits };
+      await provision(ports, parsed, { now: now(), settings });
       return;
     }
     const parsed = teardownMessageSchema.parse(message);
@@ -249,8 +279,15 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
   function deliverLater(topic: Stage, message: object, delayMs: number): void {
     scheduler.at(now() + delayMs, () =>
       scheduler.start(
-        () => handle(topic, message),
-        () => deliverLater(topic, message, REDELIVERY_MS_MIN + prng.integer(REDELIVERY_SPREAD_MS)),
+        async () => {
+          placing.begin(topic, message);
+          await handle(topic, message);
+          placing.end(topic, message);
+        },
+        () => {
+          placing.end(topic, message);
+          deliverLater(topic, message, REDELIVERY_MS_MIN + prng.integer(REDELIVERY_SPREAD_MS));
+        },
       ),
     );
   }
@@ -273,6 +310,6 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
   });
   every(SWEEP_EVERY_MS, async () => (has('sweep') ? sweep(ports, now()) : undefined));
 
-  const records = { jobs, replicas, tunings, curves, trials, successes };
+  const records = { jobs, replicas, tunings, curves, trials, successes, isContested: placing.isContested };
   return { ...records, ports, endedAt, confirmed, close: () => database.close() };
 }

@@ -65,6 +65,7 @@ export const simulatedSettings: VmSettings = {
   },
   startupScript: '#!/bin/bash',
   shutdownScript: '#!/bin/bash',
+  vmLimits: {},
   hasRequestedGpus: false,
   imageCredentialsOf: () => ({ kind: 'NONE', secret: '' }),
   agent: { uri: `gs://simulation-sources/agent/${'ab'.repeat(32)}.pyz`, sha256: 'ab'.repeat(32) },

@@ -3,6 +3,7 @@ import { type Job, type ReplicaId, replicaName, replicasOf } from '#shared/domai
 import { keepsVm, ownsVm } from '#shared/domain/ownership.ts';
 import type { Study } from '#shared/domain/study.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { newTuning } from '#shared/tuning/new-tuning.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
@@ -44,6 +45,7 @@ export type WorldOptions = SchedulerOptions & {
   /** Whether the programs of a cluster fail when they lose the connection to another one. */
   readonly isConnected?: boolean;
   readonly hasTunings?: boolean;
+  readonly vmLimits?: VmLimits;
 };
 
 /**
@@ -52,7 +54,7 @@ export type WorldOptions = SchedulerOptions & {
 export function createWorld(
   seed: number,
   without: readonly Mechanism[] = [],
-  { limit, isConnected = false, hasTunings = false, ...options }: WorldOptions = {},
+  { limit, isConnected = false, hasTunings = false, vmLimits = {}, ...options }: WorldOptions = {},
 ) {
   const prng = createPrng(seed);
   const faults = drawFaults(prng);
@@ -60,14 +62,16 @@ export function createWorld(
   const { now } = scheduler;
   const cloud = createSimulatedCloud(prng, faults, { now, limit, isRunBounded: !without.includes('maxRunDuration') });
   const has = (mechanism: Mechanism) => !without.includes(mechanism);
-  const { jobs, replicas, tunings, curves, trials, successes, ports, endedAt, confirmed, close } = createControlPlane({
+  const controlPlane = createControlPlane({
     prng,
     scheduler,
     cloud,
     faults,
     has,
     hasTunings,
+    vmLimits,
   });
+  const { jobs, replicas, tunings, curves, trials, successes, ports, endedAt, confirmed, close } = controlPlane;
   /** When the program of a replica exited, by attempt, replica and exit code. */
   const finished = new Map<string, number>();
   /** When the control plane first received the failure of a replica, by attempt. */
@@ -200,6 +204,7 @@ export function createWorld(
     stepsOf,
     successOf: successes.successOf,
     cloud,
+    isContested: controlPlane.isContested,
     finished,
     interrupted,
     failureReportedAt,

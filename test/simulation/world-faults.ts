@@ -21,6 +21,8 @@ export const MECHANISMS = [
   'unusedVmLimit',
   'assemblyLimit',
   'waitingOrder',
+  'vmLimits',
+  'endedPlacements',
   'suggestionFence',
   'repeatedSuggestions',
   'repeatedStarts',

@@ -13,6 +13,8 @@ const SETTINGS = {
   CACHE_BUCKET: undefined,
   JOB_RIGHTS: NO_RIGHTS,
   REGISTRIES: {},
+  VMS_MAX: 100,
+  USD_PER_HOUR_MAX: undefined,
   STORAGE_EMULATOR_HOST: undefined,
   PROJECT_ID: 'p',
   HEARTBEAT_URL: 'https://heartbeat.test',

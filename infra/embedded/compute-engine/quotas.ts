@@ -1,7 +1,6 @@
-import { machineLimitMessage } from '#infra/embedded/compute-engine/vms/admission.ts';
 import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
 import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
-import { type Cause, causeOf } from '#shared/domain/cause.ts';
+import { causeOf } from '#shared/domain/cause.ts';
 import type { QuotaLimit, VmCreateFailure } from '#shared/domain/event.ts';
 import { regionOf } from '#shared/domain/job.ts';
 import type { CreateOutcome, VmRequest } from '#shared/ports/vm-provider.ts';
@@ -14,15 +13,7 @@ export type Quota = {
   readonly family?: string | undefined;
   readonly region?: string | undefined;
   readonly limit: number;
-  /** Why a VM is not created; Compute Engine's error if undefined. */
-  readonly cause?: Cause | undefined;
 };
-
-/** How many VMs this machine runs. */
-export function limitOfMachine(vmsMax: number): Quota {
-  const cause = causeOf('WAITS_FOR_MACHINE', machineLimitMessage(vmsMax));
-  return { metric: 'INSTANCES', limit: vmsMax, cause };
-}
 
 /**
  * The VMs, of which no more can be created than the quotas allow. Checked against all VMs that exist or are being
@@ -32,14 +23,10 @@ export function withQuotas(vms: EmbeddedVmProvider, quotas: readonly Quota[]): E
   const creating = new Set<VmRequest>();
 
   function findShortage(requests: readonly VmRequest[]): VmCreateFailure | undefined {
-    const usedOf = ({ cause }: Quota) => {
-      // A request that waits uses a quota of Compute Engine, but no process of this machine.
-      const unused = cause === undefined ? ['TERMINATED'] : ['TERMINATED', 'PENDING'];
-      const existing = vms.listRecords().filter(({ status }) => !unused.includes(status));
-      const others = [...existing.map((record) => record.request), ...creating];
-      return others.filter((other) => !requests.some((request) => isSameVm(other, request)));
-    };
-    const exceeded = quotas.find((quota) => isExceeded(quota, requests, usedOf(quota)));
+    const existing = vms.listRecords().filter(({ status }) => status !== 'TERMINATED');
+    const others = [...existing.map((record) => record.request), ...creating];
+    const used = others.filter((other) => !requests.some((request) => isSameVm(other, request)));
+    const exceeded = quotas.find((quota) => isExceeded(quota, requests, used));
     return exceeded && failureOf(exceeded);
   }
 
@@ -87,8 +74,8 @@ function limitOf({ metric, family, region, limit }: Quota): QuotaLimit {
 
 /** The message is Compute Engine's (docs, "Troubleshooting quota errors"). */
 function failureOf(quota: Quota): VmCreateFailure {
-  const { metric, region, limit, cause } = quota;
+  const { metric, region, limit } = quota;
   const where = region === undefined ? 'globally' : `in region ${region}`;
   const message = `Quota '${metric}' exceeded.  Limit: ${limit.toFixed(1)} ${where}.`;
-  return { cause: cause ?? causeOf('QUOTA_EXCEEDED', message), zonesAvailable: [], quota: limitOf(quota) };
+  return { cause: causeOf('QUOTA_EXCEEDED', message), zonesAvailable: [], quota: limitOf(quota) };
 }

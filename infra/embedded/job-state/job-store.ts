@@ -2,6 +2,7 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { SCHEMA } from '#infra/embedded/job-state/schema.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
+import { addUsage, findExceeded, type VmLimits, type VmUsage } from '#shared/domain/vm-limits.ts';
 import { isWaiting } from '#shared/domain/waiting-order.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
 import {
@@ -16,30 +17,6 @@ import {
 export function openSqliteJobStore(database: Database): JobStore {
   const statements = prepareStatements(database);
 
-  function addToOutbox(job: Job, cause: string, effects: readonly Effect[]): void {
-    effects.forEach((effect, index) => {
-      statements.addToOutbox.run(job.jobId, `${cause}/${index}`, formatStoredEffect(effect));
-    });
-  }
-
-  function commit({ expectedRevision, eventId, job, effects }: Parameters<JobStore['commit']>[0]): CommitOutcome {
-    if (statements.isHandled.get(job.jobId, eventId) !== undefined) {
-      return 'DUPLICATE';
-    }
-    const { changes } = statements.update.run(wakeAtOf(job), formatStoredJob(job), job.jobId, expectedRevision);
-    if (changes === 0) {
-      return 'STALE';
-    }
-    if (job.status === 'CLOSED') {
-      // A closed job has no further transitions, so its handled events are no longer needed.
-      statements.deleteHandled.run(job.jobId);
-    } else {
-      statements.insertHandled.run(job.jobId, eventId);
-    }
-    addToOutbox(job, eventId, effects);
-    return 'COMMITTED';
-  }
-
   return {
     async create(job, effects) {
       return database.transaction(() => {
@@ -53,7 +30,7 @@ export function openSqliteJobStore(database: Database): JobStore {
         if (changes === 0) {
           return 'EXISTS';
         }
-        addToOutbox(job, 'created', effects);
+        addToOutbox(statements, job, { cause: 'created', effects });
         return 'CREATED';
       });
     },
@@ -61,7 +38,8 @@ export function openSqliteJobStore(database: Database): JobStore {
       const row = statements.read.get(jobId);
       return row === undefined ? undefined : { revision: Number(row.revision), job: parseStoredJob(String(row.body)) };
     },
-    commit: async (change) => database.transaction(() => commit(change)),
+    commit: async (change) => database.transaction(() => commit(statements, change)),
+    readUsage: async () => readUsage(statements, null),
     listDue: async (now, countMax) =>
       statements.due.all(now, countMax).map((row) => ({ jobId: String(row.job_id), wakeAt: Number(row.wake_at) })),
     listWaiting: async (countMax) => parseEach(statements.waiting.all(countMax), jobOf).filter(isWaiting),
@@ -78,6 +56,57 @@ export function openSqliteJobStore(database: Database): JobStore {
       return parseEach(rows, jobOf);
     },
   };
+}
+
+type Statements = ReturnType<typeof prepareStatements>;
+
+function addToOutbox(
+  statements: Statements,
+  { jobId }: Job,
+  { cause, effects }: { readonly cause: string; readonly effects: readonly Effect[] },
+): void {
+  effects.forEach((effect, index) => {
+    statements.addToOutbox.run(jobId, `${cause}/${index}`, formatStoredEffect(effect));
+  });
+}
+
+function commit(statements: Statements, change: Parameters<JobStore['commit']>[0]): CommitOutcome {
+  const { expectedRevision, eventId, job, effects, usage, limits } = change;
+  if (statements.isHandled.get(job.jobId, eventId) !== undefined) {
+    return 'DUPLICATE';
+  }
+  if (usage !== undefined && limits !== undefined && isOverLimit(statements, { job, usage, limits })) {
+    return Number(statements.read.get(job.jobId)?.revision) === expectedRevision ? 'OVER_LIMIT' : 'STALE';
+  }
+  const { changes } = statements.update.run(wakeAtOf(job), formatStoredJob(job), job.jobId, expectedRevision);
+  if (changes === 0) {
+    return 'STALE';
+  }
+  if (usage !== undefined) {
+    statements.writeUsage.run(job.jobId, usage.vms, usage.microUsdPerHour, usage.unpricedVms);
+  }
+  if (job.status === 'CLOSED') {
+    statements.deleteUsage.run(job.jobId);
+    // A closed job has no further transitions, so its handled events are no longer needed.
+    statements.deleteHandled.run(job.jobId);
+  } else {
+    statements.insertHandled.run(job.jobId, eventId);
+  }
+  addToOutbox(statements, job, { cause: eventId, effects });
+  return 'COMMITTED';
+}
+
+/** Of one job, or of all. */
+function readUsage(statements: Statements, jobId: string | null): VmUsage {
+  const { vms, micro_usd_per_hour: microUsdPerHour, unpriced_vms: unpricedVms } = statements.usage.get(jobId) ?? {};
+  return { vms: Number(vms), microUsdPerHour: Number(microUsdPerHour), unpricedVms: Number(unpricedVms) };
+}
+
+type Growth = { readonly job: Job; readonly usage: VmUsage; readonly limits: VmLimits };
+
+function isOverLimit(statements: Statements, { job, usage, limits }: Growth): boolean {
+  const added = addUsage(usage, readUsage(statements, job.jobId), -1);
+  return added.vms > 0 && findExceeded(addUsage(readUsage(statements, null), added), limits) !== null;
 }
 
 function jobOf({ body }: Record<string, unknown>): Job {
@@ -99,6 +128,11 @@ function prepareStatements({ sql }: Database) {
     update: sql.prepare(
       'update jobs set revision = revision + 1, wake_at = ?, body = ? where job_id = ? and revision = ?',
     ),
+    writeUsage: sql.prepare('insert or replace into vm_usage values (?, ?, ?, ?)'),
+    deleteUsage: sql.prepare('delete from vm_usage where job_id = ?'),
+    usage: sql.prepare(`
+      select total(vms) as vms, total(micro_usd_per_hour) as micro_usd_per_hour, total(unpriced_vms) as unpriced_vms
+      from vm_usage where job_id = coalesce(?, job_id)`),
     deleteHandled: sql.prepare('delete from handled_events where job_id = ?'),
     insertHandled: sql.prepare('insert into handled_events values (?, ?)'),
     addToOutbox: sql.prepare('insert into owed_effects (job_id, entry_id, body) values (?, ?, ?)'),

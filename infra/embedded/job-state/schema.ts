@@ -12,6 +12,9 @@ export const SCHEMA = `
     where json_extract(body, '$.trial.tuningId') is null;
   create index if not exists jobs_waiting on jobs (created_at, job_id)
     where json_extract(body, '$.waitsFor.metric') is not null;
+  create table if not exists vm_usage (
+    job_id text primary key, vms integer not null, micro_usd_per_hour integer not null, unpriced_vms integer not null
+  ) strict, without rowid;
   create table if not exists handled_events (
     job_id text not null, event_id text not null, primary key (job_id, event_id)
   ) strict, without rowid;

@@ -3,6 +3,7 @@ import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
 import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
 import { connectRegistry } from '#infra/google-cloud/compose/connect-registry.ts';
+import { vmLimitsOf } from '#infra/google-cloud/compose/vm-limits.ts';
 import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-engine/boot-source.ts';
 import { packagesOfImage } from '#infra/machine-image/image-packages.ts';
 import { architectureOf } from '#shared/catalog/catalog.ts';
@@ -28,6 +29,8 @@ type OwnSettings = Settings<
   | 'INTERNET_ACCESS'
   | 'DATA_BUCKETS'
   | 'DISK_KMS_KEY'
+  | 'VMS_MAX'
+  | 'USD_PER_HOUR_MAX'
 >;
 
 /** The ports and settings that intake requires to validate a submission and create its job. */
@@ -54,6 +57,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     },
     runtimeVersions: Object.keys(images).filter((version) => images[version]?.runtime === undefined),
     zones: settings.ZONES,
+    vmLimits: vmLimitsOf(settings),
     rights: settings.JOB_RIGHTS,
     describeMissingRight: missingTerraformLine,
     notificationChannels: Object.keys(settings.NOTIFICATION_CHANNELS),

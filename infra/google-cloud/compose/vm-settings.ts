@@ -1,4 +1,5 @@
 import type { Settings } from '#functions/settings.ts';
+import { vmLimitsOf } from '#infra/google-cloud/compose/vm-limits.ts';
 import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scripts.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
@@ -29,6 +30,8 @@ export async function readVmSettings(
     | 'CACHE_BUCKET'
     | 'JOB_RIGHTS'
     | 'REGISTRIES'
+    | 'VMS_MAX'
+    | 'USD_PER_HOUR_MAX'
   >,
 ): Promise<VmSettings> {
   return {
@@ -55,6 +58,7 @@ export async function readVmSettings(
       logBytesMax: 256 * 2 ** 20,
       diskBytesMax: DISK_BYTES_MAX,
     },
+    vmLimits: vmLimitsOf(settings),
     hasRequestedGpus: true,
     imageCredentialsOf: imageCredentialsIn(
       { projectId: settings.PROJECT_ID, registries: settings.REGISTRIES },

@@ -9,6 +9,8 @@ export const COLLECTIONS = {
   outbox: 'owedEffects',
   replicas: 'replicas',
   capacityHistory: 'capacityRefusals',
+  /** One document, `vms`: what all jobs use together. Written when a placement begins or its VMs are gone. */
+  usage: 'usage',
   tunings: 'tunings',
   /** Below the document of their tuning, as are `curves` and the `handledEvents` of tunings. */
   trials: 'trials',

@@ -14,6 +14,7 @@ import {
 import { openOutbox } from '#infra/google-cloud/firestore/outbox.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
+import { addUsage, findExceeded, type VmUsage } from '#shared/domain/vm-limits.ts';
 import { isWaiting, orderKeyOf } from '#shared/domain/waiting-order.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
@@ -40,6 +41,7 @@ export function createFirestoreJobStore(firestore: Firestore, clock: Clock): Job
       const found = await documents.job(jobId).get();
       return found.exists ? { revision: Number(found.get('revision')), job: jobOf(found) } : undefined;
     },
+    readUsage: async () => toUsage(await documents.usage.get()),
     listJobsWithOutbox: documents.outbox.listOwners,
     listOutbox: documents.outbox.list,
     markPublished: documents.outbox.markPublished,
@@ -87,6 +89,7 @@ function documentsOf(firestore: Firestore) {
   return {
     firestore,
     jobs,
+    usage: firestore.collection(COLLECTIONS.usage).doc('vms'),
     outbox,
     job,
     /** No tuning may have the id of a job: users know both by one kind of id. */
@@ -113,20 +116,32 @@ async function create(documents: Documents, job: Job, effects: readonly Effect[]
 
 async function commit(
   documents: Documents,
-  { expectedRevision, eventId, job, effects }: Commit,
+  { expectedRevision, eventId, job, effects, usage, limits }: Commit,
   expireAt: number,
 ): Promise<CommitOutcome> {
   const jobDocument = documents.job(job.jobId);
   const handled = documents.handled(job.jobId, eventId);
   return documents.firestore.runTransaction(async (transaction) => {
     const [storedEvent, storedJob] = await transaction.getAll(handled, jobDocument);
+    const added = addUsage(usage ?? toUsage(storedJob), toUsage(storedJob), -1);
     if (storedEvent?.exists) {
       return 'DUPLICATE';
     }
     if (storedJob?.get('revision') !== expectedRevision) {
       return 'STALE';
     }
-    transaction.set(jobDocument, toDocument(job, expectedRevision + 1));
+    if (limits !== undefined && added.vms > 0) {
+      // Read last, and only by what adds VMs: the document is locked until the transaction ends.
+      const used = toUsage(await transaction.get(documents.usage));
+      if (findExceeded(addUsage(used, added), limits) !== null) {
+        return 'OVER_LIMIT';
+      }
+    }
+    if (Object.values(added).some((amount) => amount !== 0)) {
+      const change = Object.entries(added).map(([key, amount]) => [key, FieldValue.increment(amount)]);
+      transaction.set(documents.usage, Object.fromEntries(change), { merge: true });
+    }
+    transaction.set(jobDocument, { ...toDocument(job, expectedRevision + 1), ...(usage ?? toUsage(storedJob)) });
     transaction.create(handled, { [EXPIRY_FIELD]: Timestamp.fromMillis(expireAt) });
     documents.outbox.add(transaction, job.jobId, { cause: eventId, effects });
     return 'COMMITTED';
@@ -144,6 +159,16 @@ function toDocument(job: Job, revision: number): Parameters<DocumentReference['s
   const waiting = isWaiting(job) ? { orderKey: orderKeyOf(job) } : {};
   const changedAt = FieldValue.serverTimestamp();
   return { jobId, status, ...listed, ...waiting, wakeAt, revision, changedAt, body: formatStoredJob(job) };
+}
+
+/** Of a job, or of all together; a document of the version before has none. */
+function toUsage(document: DocumentSnapshot | undefined): VmUsage {
+  const numberAt = (key: keyof VmUsage) => Number(document?.get(key) ?? 0);
+  return {
+    vms: numberAt('vms'),
+    microUsdPerHour: numberAt('microUsdPerHour'),
+    unpricedVms: numberAt('unpricedVms'),
+  };
 }
 
 function jobOf(document: DocumentSnapshot): Job {

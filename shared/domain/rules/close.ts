@@ -23,6 +23,7 @@ type OpenJob = Exclude<UnfinishedJob, JobIn<'CLOSING'>>;
 export function closeJob(job: OpenJob, verdict: Verdict, { at, timeouts }: Moment): Transition {
   const next: Job = {
     ...commonFields(job),
+    endedPlacements: countEnded(job),
     ledger: recordAttempt(job, at, verdict.cause),
     waitingFor: null,
     status: 'CLOSING',
@@ -32,6 +33,11 @@ export function closeJob(job: OpenJob, verdict: Verdict, { at, timeouts }: Momen
     wakeAt: at + timeouts.teardownMs,
   };
   return move(job, next, [teardownOf(job)]);
+}
+
+/** The ended placements with the current one, if there is one. */
+export function countEnded(job: OpenJob): number {
+  return job.endedPlacements + (isPlaced(job) ? 1 : 0);
 }
 
 export function failJob(job: OpenJob, cause: Cause, moment: Moment): Transition {

@@ -20,7 +20,14 @@ export function onDeadlinePassed(job: Closing, { at }: EventOf<'DEADLINE_PASSED'
 /** Compute Engine lists none of the job's VMs: the verdict is final, and a trial is reported to its tuning. */
 export function onVmsGone(job: Closing, { at }: EventOf<'VMS_GONE'>): Transition {
   const kept = job.kept && { ...job.kept, releasedAt: job.kept.releasedAt ?? at };
-  const closed: Job = { ...commonFields(job), status: 'CLOSED', verdict: job.verdict, endedAt: at, kept };
+  const closed: Job = {
+    ...commonFields(job),
+    endedPlacements: 0,
+    status: 'CLOSED',
+    verdict: job.verdict,
+    endedAt: at,
+    kept,
+  };
   return move(job, closed, reportTrialOf(job));
 }
 

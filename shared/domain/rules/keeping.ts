@@ -10,7 +10,7 @@ import {
   replicaName,
   replicasOf,
 } from '#shared/domain/job.ts';
-import { recordAttempt } from '#shared/domain/rules/close.ts';
+import { countEnded, recordAttempt } from '#shared/domain/rules/close.ts';
 import { commonFields, ignore, type Moment, move } from '#shared/domain/rules/rule.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
@@ -38,6 +38,7 @@ export function failAndKeep(
   const kept = keptVmOf(job, replica, at);
   const next: Closing = {
     ...commonFields(job),
+    endedPlacements: countEnded(job),
     ledger: recordAttempt(job, at, cause),
     waitingFor: null,
     status: 'CLOSING',

@@ -3,7 +3,7 @@ import { provisionOf, type Transition, teardownOf } from '#shared/domain/effect.
 import type { ReplicaExit } from '#shared/domain/event.ts';
 import { endOfRecovery, HEALTH_ENDS } from '#shared/domain/health-cause.ts';
 import { billedSince, type Job, type PlacedJob, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
-import { closeJob, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
+import { closeJob, countEnded, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
 import { failAndKeep, isWorthKeeping } from '#shared/domain/rules/keeping.ts';
 import { hostUnreachable, maxRunningTimeExceeded, recordDenial } from '#shared/domain/rules/limits.ts';
 import { commonFields, type Moment, move } from '#shared/domain/rules/rule.ts';
@@ -88,6 +88,7 @@ function startNewAttempt(
   }
   const next: Job = {
     ...commonFields(job),
+    endedPlacements: countEnded(job),
     counts: { ...job.counts, unusedVms: job.counts.unusedVms + countUnusedVms(job) },
     ranMs,
     attempt: job.attempt + 1,
@@ -97,6 +98,7 @@ function startNewAttempt(
     waitingFor: cause,
     status: 'QUEUED',
     isBackingOff: backoffMs > 0,
+    isAdmitted: false,
     wakeAt: at + (backoffMs > 0 ? backoffMs : timeouts.provisionAnswerMs),
   };
   return move(job, next, next.isBackingOff ? [teardownOf(job)] : [teardownOf(job), provisionOf(next)]);

@@ -1,8 +1,9 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
+import type { Transition } from '#shared/domain/effect.ts';
 import type { EventOf, QuotaLimit } from '#shared/domain/event.ts';
-import { type Job, type JobIn, regionOf, type TimestampMs } from '#shared/domain/job.ts';
+import { isCurrentRound, type Job, type JobIn, regionOf, type TimestampMs } from '#shared/domain/job.ts';
 import { nextWakeAt } from '#shared/domain/rules/limits.ts';
-import { commonFields } from '#shared/domain/rules/rule.ts';
+import { commonFields, ignore } from '#shared/domain/rules/rule.ts';
 import { DELIVERY_FAILURES_IN_ROW_MAX } from '#shared/domain/timeouts.ts';
 
 /** Retries placement from the first zone at `retryAt`, in a new round that makes messages of earlier rounds stale. */
@@ -13,6 +14,7 @@ export function backOffUntil(job: Job, retryAt: TimestampMs, at: TimestampMs): J
     placementRound: job.placementRound + 1,
     status: 'QUEUED',
     isBackingOff: true,
+    isAdmitted: false,
     wakeAt: nextWakeAt(job, at, retryAt - at),
   };
 }
@@ -52,4 +54,13 @@ export function countDeliveryFailure<J extends JobIn<'QUEUED'> | JobIn<'PREPARIN
   const cause = causeOf('INTERNAL_ERROR', message, [problem]);
   const counted = { ...job, waitingFor: cause, counts: { ...job.counts, deliveryFailuresInRow } };
   return { counted, cause, isLast: deliveryFailuresInRow >= DELIVERY_FAILURES_IN_ROW_MAX };
+}
+
+/** The VMs of ended placements are gone, and count no more. The fence: none has ended since they were listed. */
+export function onEndedPlacementsGone(
+  job: Exclude<Job, JobIn<'CLOSED'>>,
+  event: EventOf<'ENDED_PLACEMENTS_GONE'>,
+): Transition {
+  const isCurrent = isCurrentRound(job, event) && (job.status === 'CLOSING') === event.isClosing;
+  return isCurrent && job.endedPlacements > 0 ? { job: { ...job, endedPlacements: 0 }, effects: [] } : ignore(job);
 }

@@ -1,5 +1,5 @@
 import { causeOf, classOf } from '#shared/domain/cause.ts';
-import { provisionOf, type Transition } from '#shared/domain/effect.ts';
+import { provisionOf, type Transition, teardownOf } from '#shared/domain/effect.ts';
 import type { EventOf, QuotaLimit, VmCreateFailure } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
@@ -14,7 +14,7 @@ import {
   type TimestampMs,
   type WaitedLimit,
 } from '#shared/domain/job.ts';
-import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
+import { cancelJob, countEnded, failJob } from '#shared/domain/rules/close.ts';
 import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
 import { isWaitOver, maxWaitTimeExceeded, nextWakeAt, recordDenial } from '#shared/domain/rules/limits.ts';
 import { interruptAttempt } from '#shared/domain/rules/new-attempt.ts';
@@ -34,6 +34,16 @@ export function onPlacementFailed(job: Preparing, event: EventOf<'PLACEMENT_FAIL
   if (event.attempt !== job.attempt) {
     return ignore(job);
   }
+  const { job: next, effects } = afterCreateFailure(job, event, timeouts);
+  return next.status !== 'QUEUED' || event.areVmsGone
+    ? { job: next, effects }
+    : {
+        job: { ...next, isAdmitted: false, endedPlacements: countEnded(job) },
+        effects: [teardownOf(job), ...effects],
+      };
+}
+
+function afterCreateFailure(job: Preparing, event: EventOf<'PLACEMENT_FAILED'>, timeouts: Timeouts): Transition {
   const { at, failure } = event;
   const failed = countCreateFailure(job, event);
   switch (classOf(failure.cause)) {
@@ -108,6 +118,7 @@ function fallBackToNextZone(
     placementRound: job.placementRound + 1,
     status: 'QUEUED',
     isBackingOff: false,
+    isAdmitted: true,
     wakeAt: at + timeouts.provisionAnswerMs,
   };
   return move(from, next, [provisionOf(next)]);

@@ -1,5 +1,5 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
-import { provisionOf, type Transition } from '#shared/domain/effect.ts';
+import { provisionOf, type Transition, teardownOf } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
 import { isCurrentRound, type JobIn, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import { cancelJob, closeJob, failJob } from '#shared/domain/rules/close.ts';
@@ -12,6 +12,7 @@ import {
 import { backOffUntil, countDeliveryFailure } from '#shared/domain/rules/placement.ts';
 import { commonFields, ignore, move } from '#shared/domain/rules/rule.ts';
 import { type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
+import { isVmLimitName } from '#shared/domain/vm-limits.ts';
 
 type Queued = JobIn<'QUEUED'>;
 
@@ -36,30 +37,41 @@ export function onPlacementChosen(job: Queued, event: EventOf<'PLACEMENT_CHOSEN'
     pendingUntil: null,
     assemblingSince: null,
     heldFailure: null,
+    waitsFor: isVmLimitName(job.waitsFor?.metric) ? null : job.waitsFor,
     wakeAt: event.at + timeouts.provisionAnswerMs,
   });
 }
 
 /**
- * Every zone is out of capacity, or held for jobs before this one: back off, then retry from the first zone, until
- * maxWaitTime is over.
+ * Every zone is out of capacity, or held for jobs before this one, or the VMs of others leave too little of a limit of
+ * the deployment: back off, then retry from the first zone, until maxWaitTime is over. A job that exceeds such a limit
+ * by itself fails.
  */
-export function onNoPlacementLeft(job: Queued, event: EventOf<'NO_PLACEMENT_LEFT'>): Transition {
+export function onNoPlacementLeft(job: Queued, event: EventOf<'NO_PLACEMENT_LEFT'>, timeouts: Timeouts): Transition {
   if (!isCurrentRound(job, event) || job.isBackingOff) {
     return ignore(job);
   }
-  const { behind, retryAt, at } = event;
-  const waiting =
-    behind === null
-      ? job.waitsFor?.isHeld
-        ? { waitingFor: STOCKOUT_OF_OTHER_JOBS, waitsFor: null }
-        : { waitingFor: job.waitingFor ?? STOCKOUT_OF_OTHER_JOBS }
-      : {
-          waitingFor: waitsBehind(behind.jobIds),
-          waitsFor: { ...behind.waitsFor, isHeld: true },
-          quotaWaitSince: behind.isQuota ? (job.quotaWaitSince ?? at) : null,
-        };
-  return move(job, backOffUntil({ ...job, ...waiting }, retryAt, at));
+  const { exceeded, retryAt, at } = event;
+  if (exceeded?.isTooLow) {
+    return failJob(job, exceeded.cause, { at, timeouts });
+  }
+  const next = backOffUntil({ ...job, ...waitOf(job, event) }, retryAt, at);
+  // What a lost message has left of earlier placements may be all that this one lacks.
+  return move(job, next, job.endedPlacements > 0 ? [teardownOf(job)] : []);
+}
+
+function waitOf(job: Queued, { behind, exceeded, at }: EventOf<'NO_PLACEMENT_LEFT'>): Partial<Queued> {
+  if (exceeded !== null) {
+    return { waitingFor: exceeded.cause, waitsFor: exceeded.waitsFor, quotaWaitSince: null };
+  }
+  if (behind !== null) {
+    const quotaWaitSince = behind.isQuota ? (job.quotaWaitSince ?? at) : null;
+    return { waitingFor: waitsBehind(behind.jobIds), waitsFor: { ...behind.waitsFor, isHeld: true }, quotaWaitSince };
+  }
+  const isLeft = job.waitsFor?.isHeld || isVmLimitName(job.waitsFor?.metric);
+  return isLeft
+    ? { waitingFor: STOCKOUT_OF_OTHER_JOBS, waitsFor: null }
+    : { waitingFor: job.waitingFor ?? STOCKOUT_OF_OTHER_JOBS };
 }
 
 /** Not all of the earlier jobs are read. */

@@ -50,7 +50,7 @@ function isNewWait(before: Cause | null, after: Cause | null): boolean {
 export function commonFields(job: Job) {
   const { jobId, trial, spec, packages, source, warnings, createdAt, attempt, placementRound, exhaustedZones, zones } =
     job;
-  const { firstRanAt, ranMs, counts, ledger, waitingFor, quotaWaitSince, deniedSince, waitsFor } = job;
+  const { firstRanAt, ranMs, counts, ledger, waitingFor, quotaWaitSince, deniedSince, waitsFor, endedPlacements } = job;
   return {
     jobId,
     trial,
@@ -71,5 +71,6 @@ export function commonFields(job: Job) {
     quotaWaitSince,
     deniedSince,
     waitsFor,
+    endedPlacements,
   };
 }

@@ -4,6 +4,7 @@ import type { Job, JobIn, JobStatus } from '#shared/domain/job.ts';
 import * as closing from '#shared/domain/rules/closing.ts';
 import { onHeldFailureResolved } from '#shared/domain/rules/holding.ts';
 import { onReleaseRequested } from '#shared/domain/rules/keeping.ts';
+import { onEndedPlacementsGone } from '#shared/domain/rules/placement.ts';
 import * as preparing from '#shared/domain/rules/preparing.ts';
 import * as queued from '#shared/domain/rules/queued.ts';
 import { ignore, type Rule } from '#shared/domain/rules/rule.ts';
@@ -26,6 +27,7 @@ export const RULES: Rules = {
     DELIVERY_EXHAUSTED: queued.onDeliveryExhausted,
     DEADLINE_PASSED: queued.onDeadlinePassed,
     CAPACITY_FREED: queued.onCapacityFreed,
+    ENDED_PLACEMENTS_GONE: onEndedPlacementsGone,
   },
   PREPARING: {
     PLACEMENT_FAILED: preparing.onPlacementFailed,
@@ -40,6 +42,7 @@ export const RULES: Rules = {
     STOP_REQUESTED: stopping.onStopRequestedWhileWaiting,
     DELIVERY_EXHAUSTED: preparing.onDeliveryExhausted,
     DEADLINE_PASSED: preparing.onDeadlinePassed,
+    ENDED_PLACEMENTS_GONE: onEndedPlacementsGone,
   },
   RUNNING: {
     REPLICA_UPLOADING: running.onReplicaUploading,
@@ -49,11 +52,13 @@ export const RULES: Rules = {
     CANCEL_REQUESTED: running.onCancelRequested,
     STOP_REQUESTED: stopping.onStopRequested,
     DEADLINE_PASSED: running.onDeadlinePassed,
+    ENDED_PLACEMENTS_GONE: onEndedPlacementsGone,
   },
   CLOSING: {
     RELEASE_REQUESTED: onReleaseRequested,
     CANCEL_REQUESTED: onReleaseRequested,
     DEADLINE_PASSED: closing.onDeadlinePassed,
+    ENDED_PLACEMENTS_GONE: onEndedPlacementsGone,
     VMS_GONE: closing.onVmsGone,
   },
   CLOSED: {},

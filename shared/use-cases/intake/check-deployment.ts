@@ -2,11 +2,13 @@ import { familyOf, gpusOf } from '#shared/catalog/catalog.ts';
 import { type Architecture, COMPUTE_ARCHITECTURES } from '#shared/domain/architecture.ts';
 import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
+import { NO_VMS } from '#shared/domain/vm-limits.ts';
 import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { IntakeSettings, RuntimeFound } from '#shared/use-cases/intake/intake-settings.ts';
+import { findExceededLimit, usageOfPlacement } from '#shared/use-cases/limits/vm-usage.ts';
 
 type RequestedRuntime = {
   readonly runtimeVersion: string;
@@ -191,19 +193,16 @@ export function checkZones(zones: readonly string[], { region }: JobSpec, dialec
   return zones.length > 0 ? [] : [{ code: 'NO_ZONE', message, remedy, path: fieldPath(dialect, 'region') }];
 }
 
-/** A job whose VMs can never run at the same time would wait indefinitely. */
-export function checkVmCount(
-  { replicaGroups }: JobSpec,
-  { vmLimit }: Pick<IntakeSettings, 'vmLimit'>,
-): readonly Problem[] {
-  const vms = countVms(replicaGroups);
-  if (vmLimit === undefined || vms <= vmLimit.vmsMax) {
+/** A job that exceeds a limit by itself would wait indefinitely. */
+export function checkVmLimits(spec: JobSpec, { vmLimits }: Pick<IntakeSettings, 'vmLimits'>): readonly Problem[] {
+  const exceeded = findExceededLimit(spec, NO_VMS, vmLimits);
+  if (exceeded === null) {
     return [];
   }
-  const message = `The job has ${vms} replicas, which run at the same time, and ${vmLimit.reason}.`;
-  const remedy =
-    'Request fewer replicas, or raise vmsMax in the configuration of dropforge up (docs/embedded-cloud.md).';
-  return [{ code: 'TOO_MANY_REPLICAS', message, remedy }];
+  const { metric, message, limit } = exceeded;
+  const code = metric === 'VMS_MAX' ? 'TOO_MANY_REPLICAS' : 'PRICE_LIMIT_EXCEEDED';
+  const remedy = `Request fewer replicas or another machine type, or ${limit.remedy}.`;
+  return [{ code, message, remedy }];
 }
 
 /**
@@ -212,22 +211,24 @@ export function checkVmCount(
  */
 export function limitParallelTrials(
   study: Study,
-  { replicaGroups }: Pick<JobSpec, 'replicaGroups'>,
-  { vmLimit }: Pick<IntakeSettings, 'vmLimit'>,
+  spec: JobSpec,
+  { vmLimits }: Pick<IntakeSettings, 'vmLimits'>,
 ): { readonly study: Study; readonly warnings: readonly Problem[] } {
-  const most = vmLimit === undefined ? Infinity : Math.max(1, Math.floor(vmLimit.vmsMax / countVms(replicaGroups)));
-  const { parallelTrialsMax } = study;
-  if (vmLimit === undefined || parallelTrialsMax <= most) {
+  const { vms, microUsdPerHour } = usageOfPlacement(spec);
+  const { VMS_MAX: vmsMax, USD_PER_HOUR_MAX: usdMax } = vmLimits;
+  const [narrowest] = [
+    vmsMax && { ...vmsMax, most: vmsMax.max / vms },
+    usdMax && { ...usdMax, most: (usdMax.max * 1e6) / microUsdPerHour },
+  ]
+    .filter((limit) => limit !== undefined)
+    .sort((a, b) => a.most - b.most);
+  const most = Math.max(1, Math.floor(narrowest?.most ?? Infinity));
+  if (narrowest === undefined || study.parallelTrialsMax <= most) {
     return { study, warnings: [] };
   }
-  const message = `${most} of the ${parallelTrialsMax} parallel trials run at a time: ${vmLimit.reason}.`;
-  const remedy = 'To run more, raise vmsMax in the configuration of dropforge up (docs/embedded-cloud.md).';
+  const message = `${most} of the ${study.parallelTrialsMax} parallel trials run at a time: ${narrowest.reason}.`;
   return {
     study: { ...study, parallelTrialsMax: most },
-    warnings: [{ code: 'PARALLEL_TRIALS_LIMITED', message, remedy }],
+    warnings: [{ code: 'PARALLEL_TRIALS_LIMITED', message, remedy: `To run more, ${narrowest.remedy}.` }],
   };
-}
-
-function countVms(replicaGroups: JobSpec['replicaGroups']): number {
-  return replicaGroups.reduce((sum, { count }) => sum + count, 0);
 }

@@ -20,7 +20,7 @@ import { checkData } from '#shared/use-cases/intake/check-data.ts';
 import {
   checkJobDir,
   checkRuntime,
-  checkVmCount,
+  checkVmLimits,
   checkZones,
   limitParallelTrials,
 } from '#shared/use-cases/intake/check-deployment.ts';
@@ -195,7 +195,7 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
       ...pinned.problems,
       ...(await checkJobDir(ports.objects, spec, dialect)),
       ...checkZones(zones, spec, dialect),
-      ...checkVmCount(spec, ports.intake),
+      ...checkVmLimits(spec, ports.intake),
       ...checkChannels(draft, ports.intake),
       ...rights.problems,
       ...runtime.problems,

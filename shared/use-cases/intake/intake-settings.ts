@@ -1,4 +1,5 @@
 import type { Architecture } from '#shared/domain/architecture.ts';
+import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { InternetAccess } from '#shared/protocol/internet-access.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
 import type { DescribeMissing } from '#shared/use-cases/intake/check-rights.ts';
@@ -50,8 +51,8 @@ export type IntakeSettings = {
   readonly keeping?: { readonly msMax: number; readonly costUsdMax: number } | undefined;
   /** Whether users can open a shell in VMs; false if missing. */
   readonly hasShellAccess?: boolean | undefined;
-  /** Limit on a job's VMs, and its reason; undefined if only Compute Engine limits it. */
-  readonly vmLimit?: { readonly vmsMax: number; readonly reason: string } | undefined;
+  /** What the VMs of one job may be: at most what those of all may be together. */
+  readonly vmLimits: VmLimits;
   /** What the processors of a machine type run; in the embedded cloud, those of this machine. */
   readonly architectureOf: (machineType: string) => Architecture;
   /** Undefined if VMs reach every host that this machine reaches, as those of the embedded cloud do. */

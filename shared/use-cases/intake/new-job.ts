@@ -26,6 +26,7 @@ export function newJob(
   return {
     status: 'QUEUED',
     isBackingOff: false,
+    isAdmitted: false,
     wakeAt: now + timeouts.provisionAnswerMs,
     jobId: spec.jobId,
     trial,
@@ -54,6 +55,7 @@ export function newJob(
     quotaWaitSince: null,
     deniedSince: null,
     waitsFor: null,
+    endedPlacements: 0,
   };
 }
 

@@ -14,7 +14,7 @@ export type Created =
   /** `startedVms`: how many do not wait any more, and are billed. */
   | { readonly pendingUntil: TimestampMs; readonly startedVms: number }
   /** `vmsCreated`: how many were created and deleted again, at most. */
-  | { readonly failure: VmCreateFailure; readonly vmsCreated: number };
+  | { readonly failure: VmCreateFailure; readonly vmsCreated: number; readonly areVmsGone: boolean };
 
 export type VmPorts = { readonly vms: VmCreation; readonly timeouts: Timeouts };
 
@@ -45,8 +45,8 @@ export async function createVms(
   const shortage = await vms.findShortage(requests);
   if (shortage !== undefined) {
     // Those of a delivery that has crashed.
-    await Promise.all(requests.map((request) => deleteOwn(vms, request)));
-    return { failure: shortage, vmsCreated: 0 };
+    const deletions = await Promise.all(requests.map((request) => deleteOwn(vms, request)));
+    return { failure: shortage, vmsCreated: 0, areVmsGone: areAllGone(deletions) };
   }
   const answers = await createWithRetry(vms, requests, pause);
   const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
@@ -54,10 +54,11 @@ export async function createVms(
   if (failed !== undefined) {
     const created = new Set(outcomes.flatMap(({ request, outcome }) => (outcome === 'FAILED' ? [] : [request])));
     // Requests without an answer are looked up as well: their creation may have been under way.
-    await Promise.all(
+    const deletions = await Promise.all(
       requests.map((request) => (created.has(request) ? vms.delete(request) : deleteOwn(vms, request))),
     );
-    return { failure: failed.failure, vmsCreated: answers.filter(isBilled).length };
+    const vmsCreated = answers.filter(isBilled).length;
+    return { failure: failed.failure, vmsCreated, areVmsGone: areAllGone(deletions) };
   }
   const rejected = answers.find((answer) => answer.status === 'rejected');
   if (rejected !== undefined) {
@@ -117,11 +118,16 @@ function isRateLimited(answer: Answer): answer is PromiseFulfilledResult<Failed>
   );
 }
 
-async function deleteOwn(vms: VmCreation, request: VmRequest): Promise<void> {
+async function deleteOwn(vms: VmCreation, request: VmRequest): Promise<Deletion> {
   const found = await vms.find(request);
-  if (found?.jobId === request.jobId && found.attempt === request.attempt) {
-    await vms.delete(request);
-  }
+  const isOwn = found?.jobId === request.jobId && found.attempt === request.attempt;
+  return isOwn ? vms.delete(request) : 'GONE';
+}
+
+type Deletion = Awaited<ReturnType<VmCreation['delete']>>;
+
+function areAllGone(deletions: readonly Deletion[]): boolean {
+  return deletions.every((outcome) => outcome === 'GONE');
 }
 
 function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 'vmName'>, instanceId: string) {
@@ -156,9 +162,10 @@ export async function findPendingVms(
     return undefined;
   }
   if (isGone || isOverdue) {
-    await Promise.all(wanted.map((vm) => vms.delete(vm)));
+    const deletions = await Promise.all(wanted.map((vm) => vms.delete(vm)));
     const vmsCreated = found.filter(({ vm }) => (vm === undefined ? mayHaveStarted(job, now) : hasStarted(vm))).length;
-    return { failure: capacityWaitOver(job, { startedVms, vmsCreated, now }), vmsCreated };
+    const failure = capacityWaitOver(job, { startedVms, vmsCreated, now });
+    return { failure, vmsCreated, areVmsGone: areAllGone(deletions) };
   }
   if (isWaiting) {
     return startedVms === 0 ? undefined : { pendingUntil: job.pendingUntil, startedVms };

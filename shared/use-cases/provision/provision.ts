@@ -1,7 +1,7 @@
 import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
 import { CAPACITY_FAILURE_AGE_MS_MAX, chooseZone, faultyGpuOf, machineKeyOf } from '#shared/domain/capacity.ts';
-import { classOf } from '#shared/domain/cause.ts';
-import type { VmCreateFailure } from '#shared/domain/event.ts';
+import { causeOf, classOf } from '#shared/domain/cause.ts';
+import type { EventOf, VmCreateFailure } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
   type Instance,
@@ -14,17 +14,19 @@ import {
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
+import { isVmLimitName } from '#shared/domain/vm-limits.ts';
 import type { WaitingJob } from '#shared/domain/waiting-order.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmCreation } from '#shared/ports/vm-provider.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { type ExceededLimit, findExceededLimit } from '#shared/use-cases/limits/vm-usage.ts';
 import { type Created, createVms, findPendingVms } from '#shared/use-cases/provision/create-vms.ts';
 import { expectReplicas } from '#shared/use-cases/provision/expect-replicas.ts';
 import { findSuccess } from '#shared/use-cases/provision/find-success.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
-import { listEarlier, wakeWaitingJobs, zonesAfter } from '#shared/use-cases/provision/waiting-jobs.ts';
+import { listEarlier, wakeForVmLimits, wakeWaitingJobs, zonesAfter } from '#shared/use-cases/provision/waiting-jobs.ts';
 
 export type ProvisionPorts = EventPorts & {
   readonly vms: VmCreation;
@@ -106,11 +108,9 @@ async function choosePlacement(
   const choice = chooseZone(open, await ports.capacity.recall(query), { now, timeouts: ports.timeouts });
   const base = { jobId, at: now, attempt, placementRound };
   if (choice.zone === null) {
-    const eventId = `no-place-${attempt}-${placementRound}`;
     // A job that is only held is woken.
     const retryAt = open.zones.length > 0 ? choice.retryAt : now + ports.timeouts.backoffMsMax;
-    const behind = describeEarlier(earlier);
-    await handleJobEvent(ports, { ...base, type: 'NO_PLACEMENT_LEFT', eventId, retryAt, behind });
+    await reportNoPlacement(ports, job, { retryAt, behind: describeEarlier(earlier), exceeded: null, at: now });
     return undefined;
   }
   const placement = {
@@ -118,14 +118,65 @@ async function choosePlacement(
     provisioningModel,
     machineImage: settings.machineImageOf(spec.runtimeVersion),
   };
-  await handleJobEvent(ports, {
-    ...base,
-    type: 'PLACEMENT_CHOSEN',
-    eventId: `placed-${attempt}-${placementRound}`,
-    placement,
-  });
+  const eventId = `placed-${attempt}-${placementRound}`;
+  await handleJobEvent(ports, { ...base, type: 'PLACEMENT_CHOSEN', eventId, placement }, settings.vmLimits);
   // Read again: a concurrent delivery may have committed another placement.
-  return readCurrent(ports, { jobId, attempt, placementRound });
+  const placed = await readCurrent(ports, { jobId, attempt, placementRound });
+  if (placed?.status === 'QUEUED' && !placed.isBackingOff) {
+    return waitForLimit(ports, placed, { now, settings });
+  }
+  if (isVmLimitName(job.waitsFor?.metric)) {
+    await wakeForVmLimits(ports, `${eventId}-${jobId}`, now);
+  }
+  return placed;
+}
+
+/**
+ * The VMs would exceed a limit of the deployment. Those that end before the job has recorded that it waits wake others
+ * only, so the limit is checked again afterwards.
+ */
+async function waitForLimit(
+  ports: ProvisionPorts,
+  job: JobIn<'QUEUED'>,
+  context: ProvisionContext,
+): Promise<Job | undefined> {
+  const { jobId, attempt, placementRound } = job;
+  const { now, settings } = context;
+  const check = async () => findExceededLimit(job.spec, await ports.jobs.readUsage(), settings.vmLimits);
+  const exceeded = await check();
+  if (exceeded === null) {
+    return choosePlacement(ports, job, context);
+  }
+  const retryAt = now + ports.timeouts.pendingMs;
+  await reportNoPlacement(ports, job, { retryAt, behind: null, exceeded: describeExceeded(exceeded), at: now });
+  if ((await check()) === null) {
+    await wakeForVmLimits(ports, `free-${jobId}-${attempt}-${placementRound}`, now);
+  }
+  return undefined;
+}
+
+function describeExceeded({ metric, limit, message, isTooLow }: ExceededLimit): NoPlacement['exceeded'] {
+  const cause = causeOf(isTooLow ? 'QUOTA_EXCEEDED' : 'WAITS_FOR_MACHINE', `${message} To run more, ${limit.remedy}.`);
+  return { waitsFor: { metric, family: null, limit: limit.max, region: null, isHeld: false }, cause, isTooLow };
+}
+
+type NoPlacement = Pick<EventOf<'NO_PLACEMENT_LEFT'>, 'retryAt' | 'behind' | 'exceeded' | 'at'>;
+
+/** A job that gives up its VMs' part of the limits, or does not wait for one any more, leaves it to the next. */
+async function reportNoPlacement(ports: ProvisionPorts, job: JobIn<'QUEUED'>, why: NoPlacement): Promise<void> {
+  const { jobId, attempt, placementRound } = job;
+  const eventId = `no-place-${attempt}-${placementRound}`;
+  const after = await handleJobEvent(ports, {
+    ...why,
+    type: 'NO_PLACEMENT_LEFT',
+    eventId,
+    jobId,
+    attempt,
+    placementRound,
+  });
+  if (job.isAdmitted || (isVmLimitName(job.waitsFor?.metric) && after?.waitsFor === null)) {
+    await wakeForVmLimits(ports, `left-${jobId}-${attempt}-${placementRound}`, why.at);
+  }
 }
 
 function describeEarlier(earlier: readonly WaitingJob[]) {
@@ -144,7 +195,7 @@ type Failure = Extract<Created, { readonly failure: VmCreateFailure }>;
 async function reportFailure(
   ports: ProvisionPorts,
   job: JobIn<'PREPARING'>,
-  { failure, vmsCreated, now }: Failure & { readonly now: TimestampMs },
+  { failure, vmsCreated, areVmsGone, now }: Failure & { readonly now: TimestampMs },
 ): Promise<void> {
   const { jobId, attempt, placement, placedAt, spec } = job;
   const quotaDemand = failure.quota === undefined ? null : quotaDemandOf(spec.replicaGroups, failure.quota);
@@ -160,10 +211,12 @@ async function reportFailure(
   // Named after the placement, not the round: a placement can outlast its round (DELIVERY_EXHAUSTED), and fails once.
   const eventId = `refused-${attempt}-${placement.zone}-${placedAt}`;
   const base = { eventId, jobId, at: now, attempt };
-  const event = { ...base, type: 'PLACEMENT_FAILED', failure, quotaDemand, vmsCreated } as const;
+  const event = { ...base, type: 'PLACEMENT_FAILED', failure, quotaDemand, vmsCreated, areVmsGone } as const;
   const after = await handleJobEvent(ports, event);
   if (job.waitsFor !== null && job.waitsFor.metric !== after?.waitsFor?.metric) {
     await wakeWaitingJobs(ports, `left-${jobId}-${attempt}-${placedAt}`, now);
+  } else if (after?.status === 'QUEUED' && areVmsGone && !after.isAdmitted) {
+    await wakeForVmLimits(ports, `left-${jobId}-${attempt}-${placedAt}`, now);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { AgentRef } from '#shared/protocol/agent-ref.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import type { ImageCredentials } from '#shared/use-cases/provision/image-credentials.ts';
@@ -24,6 +25,8 @@ export type VmSettings = {
     /** Limit on disk usage if the machine has no disk of its own, as in the embedded cloud. */
     readonly diskBytesMax: number;
   };
+  /** What the VMs of all jobs may be together. */
+  readonly vmLimits: VmLimits;
   /** Whether VMs have the GPUs that they request; the embedded cloud's have those of its machine, if any. */
   readonly hasRequestedGpus: boolean;
   /** How VMs log in to the registry of an image, by its host. */

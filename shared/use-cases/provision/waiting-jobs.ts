@@ -1,9 +1,11 @@
 import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
-import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import type { Job, TimestampMs, WaitedLimit } from '#shared/domain/job.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
+import { findExceeded, isVmLimitName } from '#shared/domain/vm-limits.ts';
 import { isBefore, type WaitingJob, zonesOf } from '#shared/domain/waiting-order.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { usageOfPlacement } from '#shared/use-cases/limits/vm-usage.ts';
 
 /** How many of the waiting jobs are read. Jobs after them are compared with these only. */
 export const WAITING_JOBS_MAX = 100;
@@ -28,18 +30,39 @@ export function zonesAfter(earlier: readonly WaitingJob[], job: Job): readonly s
  * message costs time only, since every waiting job has a deadline.
  */
 export async function wakeWaitingJobs(ports: EventPorts, reason: string, now: TimestampMs): Promise<void> {
+  await wakeFirst(ports, () => true, { reason, now });
+}
+
+/** The same for what a job leaves of the limits of the deployment without having had VMs. */
+export async function wakeForVmLimits(ports: EventPorts, reason: string, now: TimestampMs): Promise<void> {
+  await wakeFirst(ports, ({ waitsFor }) => isVmLimitName(waitsFor.metric), { reason, now });
+}
+
+async function wakeFirst(
+  ports: EventPorts,
+  isWoken: (job: WaitingJob) => boolean,
+  { reason, now }: { readonly reason: string; readonly now: TimestampMs },
+): Promise<void> {
   const waiting = await ports.jobs.listWaiting(WAITING_JOBS_MAX);
   const first = waiting.filter((job, index) => !waiting.slice(0, index).some((earlier) => needs(job, earlier)));
-  for (const { jobId } of first) {
+  for (const { jobId } of first.filter(isWoken)) {
     await handleJobEvent(ports, { type: 'CAPACITY_FREED', eventId: `freed-${reason}`, jobId, at: now });
   }
 }
 
 /** A job that needs more than the limit is not held: it is to fail at once. */
 function needs(job: Job, { waitsFor, spec }: WaitingJob): boolean {
+  if (isVmLimitName(waitsFor.metric)) {
+    // Admitted already, or to fail at once.
+    return !(job.status === 'QUEUED' && job.isAdmitted) && fits(job, waitsFor);
+  }
   const demand = quotaDemandOf(job.spec.replicaGroups, waitsFor);
   const isIn = zonesOf(waitsFor, job).length > 0 && isCounted(job, waitsFor.metric, spec.provisioningModel);
   return isIn && demand !== null && demand <= waitsFor.limit;
+}
+
+function fits({ spec }: Job, { metric, limit: max }: WaitedLimit): boolean {
+  return findExceeded(usageOfPlacement(spec), { [metric]: { max } }) === null;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { priceOf } from '#shared/catalog/price.ts';
-import { billedSince, type Job, type KeptVm, replicaName, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
+import { billedSince, type Job, type KeptVm, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobView } from '#shared/protocol/report.ts';
+import { keptGroupOf } from '#shared/use-cases/limits/vm-usage.ts';
 
 /** Compute Engine bills a VM for at least a minute, then by the second (docs, "VM instance pricing"). */
 const BILLED_SECONDS_MIN = 60;
@@ -17,10 +18,8 @@ export function priceOfJob(job: Job, now: TimestampMs): JobView['price'] {
 }
 
 /** List price of the VM that a job keeps; null if it is unknown. */
-export function keptPerHourUsd({ spec }: Job, { replica, placement }: KeptVm): number | null {
-  const role = replicasOf(spec).find((each) => replicaName(each) === replica)?.role;
-  const group = spec.replicaGroups.find((each) => each.role === role) ?? spec.replicaGroups[0];
-  return priceOf([{ ...group, count: 1 }], placement.provisioningModel).perHourUsd;
+export function keptPerHourUsd(job: Job, kept: KeptVm): number | null {
+  return priceOf([keptGroupOf(job, kept)], kept.placement.provisioningModel).perHourUsd;
 }
 
 function keptUsd(job: Job, now: TimestampMs): number {

@@ -1,5 +1,5 @@
 import { causeOf } from '#shared/domain/cause.ts';
-import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import { isPlaced, type Job, type TimestampMs } from '#shared/domain/job.ts';
 import { keepsVm, ownsVm } from '#shared/domain/ownership.ts';
 import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-provider.ts';
 import { attemptAll } from '#shared/use-cases/attempt-all.ts';
@@ -32,8 +32,12 @@ export async function teardown(ports: TeardownPorts, jobId: string, now: Timesta
   if (isClosing && isGone && (await hasNoVms(ports, job))) {
     await handleJobEvent(ports, { type: 'VMS_GONE', eventId: `vms-gone-${job.attempt}`, jobId, at: now });
     await wakeWaitingJobs(ports, `${jobId}-closed`, now);
-  } else if (isGone && !isClosing) {
-    await wakeWaitingJobs(ports, `${jobId}-${job.attempt}`, now);
+  } else if (isGone && (!isClosing || job.kept !== null)) {
+    const { attempt, placementRound } = job;
+    const of = `${attempt}-${placementRound}${isClosing ? '-closing' : ''}`;
+    const event = { type: 'ENDED_PLACEMENTS_GONE', eventId: `ended-gone-${of}`, jobId, at: now } as const;
+    await handleJobEvent(ports, { ...event, attempt, placementRound, isClosing });
+    await wakeWaitingJobs(ports, `${jobId}-${of}`, now);
   }
 }
 
@@ -88,6 +92,10 @@ async function sweepJob(
   await attemptAll(orphansOf(job, ofJob), (vm) => ports.vms.delete(vm, { isWaitedFor: false }));
   const ended = ofJob.filter((vm) => vm.status === 'TERMINATED' && job !== undefined && ownsVm(job, vm));
   await attemptAll(ended, (vm) => reportEndedVm(ports, vm, now));
+  if (job !== undefined && isPlaced(job) && job.endedPlacements > 0) {
+    // Its teardown was lost. This list is older than the job, so that it does not show that no VM of them exists.
+    await teardown(ports, jobId, now);
+  }
 }
 
 function orphansOf(job: Job | undefined, vms: readonly Vm[]): readonly Vm[] {

@@ -14,6 +14,7 @@ export const exampleIntake: IntakeSettings = {
       : undefined,
   runtimeVersions: ['2.11'],
   zones: null,
+  vmLimits: {},
   rights: NO_RIGHTS,
   describeMissingRight: missingTerraformLine,
   architectureOf: () => 'amd64',

@@ -32,6 +32,7 @@ const WEIGHTS: Readonly<Record<JobEventType, number>> = {
   STOP_REQUESTED: 1,
   DELIVERY_EXHAUSTED: 1,
   CAPACITY_FREED: 1,
+  ENDED_PLACEMENTS_GONE: 1,
 };
 const types: fc.Arbitrary<JobEventType> = fc.oneof(
   ...Object.entries(WEIGHTS).map(([type, weight]) => ({ weight, arbitrary: fc.constant(type as JobEventType) })),
@@ -52,6 +53,15 @@ const events: fc.Arbitrary<JobEvent> = fc
         isQuota: true,
       }),
     ),
+    exceeded: fc.option(
+      fc.record({
+        waitsFor: fc.constant({ metric: 'VMS_MAX', family: null, limit: 4, region: null, isHeld: false }),
+        cause: causes,
+        isTooLow: fc.boolean(),
+      }),
+    ),
+    areVmsGone: fc.boolean(),
+    isClosing: fc.boolean(),
     until: times,
     startedVms: fc.constantFrom(0, 0, 1),
     zone: fc.constantFrom(...ZONES),

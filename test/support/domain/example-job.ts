@@ -18,6 +18,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
   return {
     status: 'QUEUED',
     isBackingOff: false,
+    isAdmitted: false,
     wakeAt: 180_000,
     jobId: 'digits',
     trial: null,
@@ -92,6 +93,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
     quotaWaitSince: null,
     deniedSince: null,
     waitsFor: null,
+    endedPlacements: 0,
   };
 }
 
@@ -104,7 +106,14 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
   const stockout = causeOf('STOCKOUT', 'The zone is full.');
   return {
     PLACEMENT_CHOSEN: { ...named('PLACEMENT_CHOSEN'), attempt, placementRound, placement: PLACEMENT },
-    NO_PLACEMENT_LEFT: { ...named('NO_PLACEMENT_LEFT'), attempt, placementRound, retryAt: at + 15_000, behind: null },
+    NO_PLACEMENT_LEFT: {
+      ...named('NO_PLACEMENT_LEFT'),
+      attempt,
+      placementRound,
+      retryAt: at + 15_000,
+      behind: null,
+      exceeded: null,
+    },
     SUCCESS_FOUND: { ...named('SUCCESS_FOUND'), attempt },
     PLACEMENT_FAILED: {
       ...named('PLACEMENT_FAILED'),
@@ -112,6 +121,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
       failure: { cause: stockout, zonesAvailable: [] },
       quotaDemand: null,
       vmsCreated: 0,
+      areVmsGone: true,
     },
     VMS_PENDING: { ...named('VMS_PENDING'), attempt, placementRound, until: at + 7_200_000, startedVms: 0 },
     VMS_CREATED: { ...named('VMS_CREATED'), attempt, placementRound, instances: [INSTANCE] },
@@ -121,6 +131,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
     REPLICA_EXITED: { ...named('REPLICA_EXITED'), attempt, replica: 'master-0', exit: { outcome: 'SUCCEEDED' } },
     HELD_FAILURE_RESOLVED: { ...named('HELD_FAILURE_RESOLVED'), attempt, exit: { outcome: 'FAILED', cause } },
     ATTEMPT_INTERRUPTED: { ...named('ATTEMPT_INTERRUPTED'), attempt, cause },
+    ENDED_PLACEMENTS_GONE: { ...named('ENDED_PLACEMENTS_GONE'), attempt, placementRound, isClosing: false },
     CANCEL_REQUESTED: named('CANCEL_REQUESTED'),
     RELEASE_REQUESTED: named('RELEASE_REQUESTED'),
     STOP_REQUESTED: named('STOP_REQUESTED'),

@@ -5,6 +5,7 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import type { CreateOutcome, Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 import { type ProvisionPorts, provision } from '#shared/use-cases/provision/provision.ts';
@@ -22,6 +23,8 @@ export function openProvision() {
     answer: (_: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: String(cloud.requests.length) }),
     /** The VM that is found under every name. */
     vm: undefined as Vm | undefined,
+    vmLimits: {} as VmLimits,
+    deletion: 'GONE' as 'GONE' | 'DELETING',
     findShortage: (_: readonly VmRequest[]): VmCreateFailure | undefined => undefined,
     /** The VM that is found under a name. */
     find: (_: string): Vm | undefined => cloud.vm,
@@ -42,13 +45,13 @@ export function openProvision() {
       find: async ({ vmName }) => cloud.find(vmName),
       delete: async ({ vmName }) => {
         cloud.deleted.push(vmName);
-        return 'GONE';
+        return cloud.deletion;
       },
     },
   };
   const context = (now: number) => ({
     now,
-    settings: simulatedSettings,
+    settings: { ...simulatedSettings, vmLimits: cloud.vmLimits },
     pause: async (ms: number) => void cloud.pauses.push(ms),
   });
   return {

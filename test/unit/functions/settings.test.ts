@@ -47,6 +47,8 @@ describe('settings', () => {
       'SHELL_ACCESS',
       'INTERNET_ACCESS',
       'DATA_BUCKETS',
+      'VMS_MAX',
+      'USD_PER_HOUR_MAX',
       ...ENDPOINT_SETTINGS,
     ];
     const needed = settingsOf(name).filter((setting) => !optional.includes(setting));

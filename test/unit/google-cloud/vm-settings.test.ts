@@ -21,6 +21,8 @@ it('configures the agent with the preemption notice that the VM requests', async
     CACHE_BUCKET: undefined,
     JOB_RIGHTS: NO_RIGHTS,
     REGISTRIES: {},
+    VMS_MAX: 100,
+    USD_PER_HOUR_MAX: undefined,
   });
   const request = vmRequest({ zone: 'us-central1-a', machineImage: 'image' }, 'spot');
 

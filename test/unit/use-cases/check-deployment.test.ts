@@ -3,7 +3,7 @@ import { readSettings } from '#functions/read-settings.ts';
 import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
-import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { checkRuntime, limitParallelTrials } from '#shared/use-cases/intake/check-deployment.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { STUDY } from '../../support/domain/example-tuning.ts';
@@ -228,9 +228,9 @@ describe('the parallel trials of a tuning', () => {
 
   it('are one at a time if one needs more than half of the VMs', () => {
     const [master] = queuedJob().spec.replicaGroups;
-    const vmLimit = { vmsMax: 5, reason: 'this machine runs at most 5 VMs at a time' };
-    const cluster = { replicaGroups: [master, { ...master, role: 'worker', count: 2 }] } as const;
-    expect(limitParallelTrials(study, cluster, { vmLimit }).study.parallelTrialsMax).toBe(1);
+    const { vmLimits } = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES, VMS_MAX: '5' });
+    const cluster: JobSpec = { ...queuedJob().spec, replicaGroups: [master, { ...master, role: 'worker', count: 2 }] };
+    expect(limitParallelTrials(study, cluster, { vmLimits }).study.parallelTrialsMax).toBe(1);
   });
 
   it('are as many as requested in a deployment, whose zones have capacity or not', () => {

@@ -16,14 +16,13 @@ run "lets_each_accessor_read_each_secret" {
   }
   assert {
     condition = alltrue([
-      for secret in google_secret_manager_secret.this :
-      one(secret.replication[0].user_managed[0].replicas).location == "europe-west4"
+      for secret in google_secret_manager_secret.this : length(secret.replication[0].auto) == 1
     ])
-    error_message = "Values must be stored in the region only."
+    error_message = "Without a key, replication must be automatic."
   }
 }
 
-run "encrypts_values_with_the_key" {
+run "stores_values_in_the_location_of_the_key" {
   command = plan
   variables {
     encryption = { kms_key_name = "projects/k/locations/europe-west4/keyRings/r/cryptoKeys/k" }
@@ -31,8 +30,9 @@ run "encrypts_values_with_the_key" {
   assert {
     condition = alltrue([
       for secret in google_secret_manager_secret.this :
-      one(one(secret.replication[0].user_managed[0].replicas).customer_managed_encryption).kms_key_name == var.encryption.kms_key_name
+      one(secret.replication[0].user_managed[0].replicas).location == "europe-west4"
+      && length(secret.replication[0].auto) == 0
     ])
-    error_message = "With a key, values must be encrypted with it."
+    error_message = "With a key, values must be stored in its location only."
   }
 }

@@ -14,19 +14,24 @@ type Condition = {
 type Rule = { readonly action: readonly { readonly type: string }[]; readonly condition: readonly Condition[] };
 
 describeAppliedRoot(({ all, find, environmentOf }) => {
-  const conditionsOfJobs = () =>
-    (find('google_storage_bucket', 'jobs').lifecycle_rule as readonly Rule[]).flatMap(({ condition }) => condition);
+  const conditionsOf = (key: string) =>
+    (find('google_storage_bucket', key).lifecycle_rule as readonly Rule[]).flatMap(({ condition }) => condition);
 
   it('deletes the parts of uploads that the agent left behind after two days', async () => {
     const agent = await readFile(new URL('../../infra/vm-agent/vm_agent/storage/upload.py', import.meta.url), 'utf8');
     const [, suffix] = /^PART_SUFFIX = '(.+)'$/m.exec(agent) ?? [];
-    const bySuffix = conditionsOfJobs().filter(({ matches_suffix }) => (matches_suffix ?? []).length > 0);
+    const bySuffix = conditionsOf('jobs').filter(({ matches_suffix }) => (matches_suffix ?? []).length > 0);
     expect(bySuffix.map(({ age, matches_suffix }) => [age, matches_suffix])).toEqual([[2, [suffix]]]);
   });
 
-  it('deletes uploads to the API that were not started after two days, and no other folder', () => {
-    const byPrefix = conditionsOfJobs().filter(({ matches_prefix }) => (matches_prefix ?? []).length > 0);
-    expect(byPrefix.map(({ age, matches_prefix }) => [age, matches_prefix])).toEqual([[2, [STAGING_FOLDER]]]);
+  it('deletes after two days what is no upload or output: uploads to the API that were not started, parts of gcloud', () => {
+    const byPrefix = (key: string) =>
+      conditionsOf(key)
+        .filter(({ matches_prefix }) => (matches_prefix ?? []).length > 0)
+        .map(({ age, matches_prefix }) => [age, matches_prefix]);
+    expect(byPrefix('jobs')).toEqual([[2, [STAGING_FOLDER, 'gcloud/tmp/']]]);
+    expect(byPrefix('uploads')).toEqual([[2, ['gcloud/tmp/']]]);
+    expect(byPrefix('sources')).toEqual([]);
   });
 
   it('stores the agent under its SHA-256, tells provision, and never deletes one: a running VM may read it again', () => {

@@ -5,20 +5,26 @@ locals {
   # one newer version exists, or two after a lost answer.
   replaced_checkpoints = { newer_versions = 3, days = 1 }
 
-  cache_days = 8
+  cache_days   = 8
+  gcloud_parts = "gcloud/tmp/"
 
   shared_buckets = {
     # Jobs refer to the generation of a package: versioning keeps it when the object is replaced.
-    uploads = { days = var.retention.uploads_days, replaced = null, is_versioned = true }
-    jobs    = { days = var.retention.jobs_days, replaced = local.replaced_checkpoints, is_versioned = true }
+    uploads = { days = var.retention.uploads_days, replaced = null, is_versioned = true, partial = [local.gcloud_parts] }
+    jobs    = { days = var.retention.jobs_days, replaced = local.replaced_checkpoints, is_versioned = true, partial = ["_uploads/", local.gcloud_parts] }
     # The functions' archives, and the agents of running jobs: nothing live is deleted.
-    sources = { days = null, replaced = null, is_versioned = true }
+    sources = { days = null, replaced = null, is_versioned = true, partial = null }
     # Installed packages: an entry is used in the week in which it was created (ADR 27).
-    cache = { days = local.cache_days, replaced = null, is_versioned = false }
+    cache = { days = local.cache_days, replaced = null, is_versioned = false, partial = null }
   }
   output_buckets = {
     for name in var.outputs :
-    name => { days = var.retention.jobs_days, replaced = local.replaced_checkpoints, is_versioned = true }
+    name => {
+      days         = var.retention.jobs_days
+      replaced     = local.replaced_checkpoints
+      is_versioned = true
+      partial      = [local.gcloud_parts]
+    }
   }
   buckets = merge(local.shared_buckets, local.output_buckets)
 }
@@ -82,16 +88,17 @@ resource "google_storage_bucket" "this" {
     }
   }
 
-  # Uploads through the API that were not started: shared/use-cases/submission/staged-upload.ts, STAGING_FOLDER.
+  # Uploads through the API that were not started: shared/use-cases/submission/staged-upload.ts, STAGING_FOLDER. Parts that
+  # gcloud left behind when a parallel composite upload was interrupted (gcloud storage cp, "Parallel composite uploads").
   dynamic "lifecycle_rule" {
-    for_each = each.key == "jobs" ? ["_uploads/"] : []
+    for_each = each.value.partial == null ? [] : [each.value.partial]
     content {
       action {
         type = "Delete"
       }
       condition {
         age            = 2
-        matches_prefix = [lifecycle_rule.value]
+        matches_prefix = lifecycle_rule.value
         with_state     = "ANY"
       }
     }

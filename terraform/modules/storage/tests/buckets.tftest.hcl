@@ -22,7 +22,7 @@ run "keeps_buckets_private_and_versioned" {
     error_message = "Cached packages must be deleted after 8 days."
   }
   assert {
-    condition     = length(google_storage_bucket.this["uploads"].lifecycle_rule) == 2
+    condition     = length(google_storage_bucket.this["uploads"].lifecycle_rule) == 3
     error_message = "By default, live objects must not be deleted."
   }
 }
@@ -57,7 +57,7 @@ run "deletes_replaced_checkpoints_early_but_keeps_the_newest" {
     error_message = "Of a replaced object, the three newest versions must be kept longer than a day, and no others."
   }
   assert {
-    condition     = length(google_storage_bucket.this["uploads"].lifecycle_rule) == 2
+    condition     = length(google_storage_bucket.this["uploads"].lifecycle_rule) == 3
     error_message = "Packages that a job has pinned must not be deleted early."
   }
 }

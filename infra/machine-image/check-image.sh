@@ -138,6 +138,8 @@ check_containers() {
     report "Docker is $version, but $docker_major_min or newer is required."
   [[ "$(docker info 2>&1)" != *'API is accessible on'* ]] ||
     report 'The API of Docker is accessible over the network: every program could become root. Remove its tcp:// hosts.'
+  [[ -z "$(docker network ls --quiet --filter driver=bridge)" ]] ||
+    report 'Docker has its default bridge, which is in the way of a VPC with 172.17.0.0/16: set "bridge": "none".'
   if has nvidia-smi; then
     [[ "$(docker info --format '{{json .Runtimes}}')" == *'"nvidia"'* ]] ||
       report 'Docker does not have the runtime nvidia: containers get no GPU (nvidia-ctk runtime configure).'

@@ -101,11 +101,13 @@ install_containers() {
 }
 
 # Written before the daemon first starts. With systemd's cgroups, a daemon-reload takes the GPUs from running containers
-# (github.com/NVIDIA/nvidia-container-toolkit/issues/48). The daemon listens on its socket only, which is the default.
+# (github.com/NVIDIA/nvidia-container-toolkit/issues/48). The daemon listens on its socket only, which is the default. Jobs
+# use the VM's network (ADR 37); the addresses of a bridge, 172.17.0.0/16, could be those of machines in the VPC.
 configure_docker() {
   install -d -m 0755 "$ROOT/etc/docker"
   cat >"$ROOT/etc/docker/daemon.json" <<'JSON'
 {
+  "bridge": "none",
   "exec-opts": ["native.cgroupdriver=cgroupfs"],
   "live-restore": true,
   "log-driver": "local",

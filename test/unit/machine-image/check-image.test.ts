@@ -74,6 +74,7 @@ case "$*" in
   version*) [[ "$DAEMON" != down ]] && echo "\${VERSION:-28.5.2}" ;;
   info*Runtimes*) echo "\${RUNTIMES:-{\\"nvidia\\":{},\\"runc\\":{}}}" ;;
   info*CgroupDriver*) echo "\${CGROUPS:-cgroupfs}" ;;
+  network*) echo "$NETWORKS" ;;
   info*) echo "$WARNING" >&2 ;;
   import*) cat >/dev/null; [[ "$STORAGE" != broken ]] ;;
   run*nvidia-smi*) [[ "$GPU" != hidden ]] ;;
@@ -103,6 +104,7 @@ describe('check-image.sh on a machine with Docker', () => {
     ['that is too old', { VERSION: '19.03.1' }, 'Docker is 19.03.1, but 20 or newer is required.'],
     ['that listens on TCP', { WARNING: 'WARNING: API is accessible on http://0.0.0.0:2375' }, 'The API of Docker is'],
     ['without the runtime nvidia', { RUNTIMES: '{"runc":{}}' }, 'Docker does not have the runtime nvidia'],
+    ['with a bridge', { NETWORKS: 'bridge' }, 'Docker has its default bridge'],
     ['with cgroups of systemd', { CGROUPS: 'systemd' }, 'The cgroup driver of Docker is not cgroupfs'],
     ['whose storage is broken', { STORAGE: 'broken' }, 'Docker could not be given an image for the check'],
     ['that starts no container', { CONTAINERS: 'broken' }, 'A container could not be started'],
@@ -130,9 +132,11 @@ describe('check-image.sh on a machine with Docker', () => {
 describe('the configuration of Docker', () => {
   const script = readFileSync(join(FOLDER, 'provision.sh'), 'utf8');
 
-  it('keeps its API off the network, containers over a restart of the daemon, and GPUs over a daemon-reload', () => {
+  it('has no bridge, keeps its API off the network, containers over a restart of the daemon, and GPUs over a daemon-reload', () => {
     const [, text = ''] = /daemon\.json" <<'JSON'\n([\s\S]+?)\nJSON\n/.exec(script) ?? [];
     expect(JSON.parse(text)).toEqual({
+      // Its default, 172.17.0.0/16, would hide machines of a VPC with these addresses.
+      bridge: 'none',
       'exec-opts': ['native.cgroupdriver=cgroupfs'],
       'live-restore': true,
       'log-driver': 'local',

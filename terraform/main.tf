@@ -42,7 +42,6 @@ module "encryption" {
   project_number = data.google_project.this.number
   encryption     = var.encryption
   with_secrets   = length(var.secrets) > 0 || local.has_notifications || local.has_registries
-  with_images    = length(var.remote_repositories) > 0
 }
 
 module "secrets" {
@@ -118,6 +117,8 @@ module "functions" {
   prefix        = local.prefix
   region        = var.region
   labels        = local.labels
+  encryption    = module.encryption.encryption
+  vpc_connector = var.functions_vpc_connector
   source_bucket = module.storage.bucket_names["sources"]
   source_dir    = local.build_dir
   build_account = { name = module.identities.names["build"], member = module.identities.members["build"] }

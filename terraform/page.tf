@@ -31,12 +31,17 @@ resource "google_cloud_run_service" "page" {
 
   template {
     metadata {
-      annotations = {
+      annotations = merge({
         "autoscaling.knative.dev/maxScale"     = "10"
         "run.googleapis.com/startup-cpu-boost" = "true"
         # The tag of the image may stay when the function changes.
         "dropforge/source" = module.functions.source_names["api"]
-      }
+        }, var.encryption == null ? {} : {
+        "run.googleapis.com/encryption-key" = var.encryption.kms_key_name
+        }, var.functions_vpc_connector == null ? {} : {
+        "run.googleapis.com/vpc-access-connector" = var.functions_vpc_connector.name
+        "run.googleapis.com/vpc-access-egress"    = replace(lower(var.functions_vpc_connector.egress), "_", "-")
+      })
     }
     spec {
       service_account_name  = module.identities.emails["api"]

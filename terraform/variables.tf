@@ -99,6 +99,23 @@ variable "encryption" {
   }
 }
 
+variable "functions_vpc_connector" {
+  description = "Serverless VPC Access connector of functions and page, in the region, if the organization requires one (README)."
+  type = object({
+    name   = string
+    egress = optional(string, "ALL_TRAFFIC")
+  })
+  default = null
+  validation {
+    condition = var.functions_vpc_connector == null || try(
+      can(regex("^projects/[^/]+/locations/${var.region}/connectors/[^/]+$", var.functions_vpc_connector.name))
+      && contains(["ALL_TRAFFIC", "PRIVATE_RANGES_ONLY"], var.functions_vpc_connector.egress),
+      false,
+    )
+    error_message = "Use projects/P/locations/${var.region}/connectors/NAME; egress is ALL_TRAFFIC or PRIVATE_RANGES_ONLY."
+  }
+}
+
 variable "functions_dir" {
   description = "Directory with NAME.zip of each function and agent.pyz (`npm run build`); null for dist/functions of the checkout."
   type        = string

@@ -79,6 +79,12 @@ variable "has_public_ip" {
   default     = false
 }
 
+variable "use_os_login" {
+  description = "Whether Packer logs in by OS Login, which compute.requireOsLogin demands: needs roles/compute.osAdminLogin."
+  type        = bool
+  default     = false
+}
+
 variable "storage_location" {
   description = "Location of the image: a region, or us, eu or asia; null for the one closest to the zone."
   type        = string
@@ -139,6 +145,7 @@ source "googlecompute" "runtime" {
   omit_external_ip = !var.has_public_ip
   use_internal_ip  = !var.has_public_ip
   use_iap          = !var.has_public_ip
+  use_os_login     = var.use_os_login
   ssh_username     = "dropforge-image"
 }
 

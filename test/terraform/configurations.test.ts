@@ -185,7 +185,7 @@ function describeConfigurations() {
     expect(stores.length).toBe(4 + 10 + 1 + 1);
     expect(stores.filter(({ values }) => !JSON.stringify(values).includes(KEY))).toEqual([]);
     const agents = resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member');
-    expect(agents).toHaveLength(5);
+    expect(agents).toHaveLength(8);
     const provision = resources.find(
       ({ type, key }) => type === 'google_cloudfunctions2_function' && key === 'provision',
     );
@@ -202,7 +202,7 @@ function describeConfigurations() {
   it('accepts a key that the same configuration creates', async () => {
     terraform.add('examples/created-key', createdKey(KEY));
     const resources = await plan(terraform, 'examples/created-key', []);
-    expect(resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member')).toHaveLength(4);
+    expect(resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member')).toHaveLength(7);
   });
 
   it('has no page for browsers and no links to one without page_access or page_url', async () => {

@@ -3,16 +3,16 @@
 locals {
   agents = merge(
     {
-      compute   = "service-${var.project_number}@compute-system.iam.gserviceaccount.com"
-      storage   = "service-${var.project_number}@gs-project-accounts.iam.gserviceaccount.com"
-      firestore = "service-${var.project_number}@gcp-sa-firestore.iam.gserviceaccount.com"
-      pubsub    = "service-${var.project_number}@gcp-sa-pubsub.iam.gserviceaccount.com"
+      artifactregistry = "service-${var.project_number}@gcp-sa-artifactregistry.iam.gserviceaccount.com"
+      functions        = "service-${var.project_number}@gcf-admin-robot.iam.gserviceaccount.com"
+      run              = "service-${var.project_number}@serverless-robot-prod.iam.gserviceaccount.com"
+      compute          = "service-${var.project_number}@compute-system.iam.gserviceaccount.com"
+      storage          = "service-${var.project_number}@gs-project-accounts.iam.gserviceaccount.com"
+      firestore        = "service-${var.project_number}@gcp-sa-firestore.iam.gserviceaccount.com"
+      pubsub           = "service-${var.project_number}@gcp-sa-pubsub.iam.gserviceaccount.com"
     },
     !var.with_secrets ? {} : {
       secretmanager = "service-${var.project_number}@gcp-sa-secretmanager.iam.gserviceaccount.com"
-    },
-    !var.with_images ? {} : {
-      artifactregistry = "service-${var.project_number}@gcp-sa-artifactregistry.iam.gserviceaccount.com"
     },
   )
 }

@@ -22,10 +22,3 @@ variable "with_secrets" {
   nullable    = false
   default     = false
 }
-
-variable "with_images" {
-  description = "Whether remote repositories of Artifact Registry use the key as well."
-  type        = bool
-  nullable    = false
-  default     = false
-}

@@ -5,6 +5,8 @@ resource "google_cloudfunctions2_function" "this" {
   name        = "${var.prefix}-${each.key}"
   description = each.value.description
   labels      = var.labels
+  # Its image and the copy of its archive; the repository must have the same key.
+  kms_key_name = try(var.encryption.kms_key_name, null)
 
   build_config {
     runtime           = "nodejs24"
@@ -38,6 +40,8 @@ resource "google_cloudfunctions2_function" "this" {
     all_traffic_on_latest_revision   = true
     service_account_email            = each.value.service_account
     environment_variables            = each.value.environment
+    vpc_connector                    = try(var.vpc_connector.name, null)
+    vpc_connector_egress_settings    = try(var.vpc_connector.egress, null)
   }
 
   depends_on = [google_artifact_registry_repository_iam_member.build]

@@ -14,6 +14,7 @@ resource "google_artifact_registry_repository" "images" {
   repository_id = "${var.prefix}-functions"
   description   = "Function images, built by Cloud Build."
   format        = "DOCKER"
+  kms_key_name  = try(var.encryption.kms_key_name, null)
   labels        = var.labels
 
   cleanup_policies {

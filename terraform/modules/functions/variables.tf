@@ -15,6 +15,12 @@ variable "delivery" {
   nullable = false
 }
 
+variable "encryption" {
+  description = "Cloud KMS key (CMEK); null for Google-managed encryption."
+  type        = object({ kms_key_name = string })
+  default     = null
+}
+
 variable "functions" {
   description = "Functions with limits, accounts and invokers. Without a topic: no subscription; with channels: one each."
   type = map(object({
@@ -102,4 +108,10 @@ variable "source_dir" {
     condition     = alltrue([for name in keys(var.functions) : fileexists("${var.source_dir}/${name}.zip")])
     error_message = "NAME.zip of at least one function is missing in the directory. Run `npm run build` first."
   }
+}
+
+variable "vpc_connector" {
+  description = "Serverless VPC Access connector through which functions send traffic; null for none."
+  type        = object({ name = string, egress = string })
+  default     = null
 }

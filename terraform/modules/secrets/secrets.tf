@@ -5,20 +5,16 @@ resource "google_secret_manager_secret" "this" {
   secret_id = each.key
   labels    = var.labels
 
+  # In the region, as all else: automatic replication requires a policy on locations that allows every one, and with a
+  # key a global one.
   replication {
-    dynamic "auto" {
-      for_each = var.encryption == null ? ["everywhere"] : []
-      content {}
-    }
-
-    # A key encrypts data in its own location; automatic replication requires a global key.
-    dynamic "user_managed" {
-      for_each = var.encryption == null ? [] : [var.encryption]
-      content {
-        replicas {
-          location = var.location
-          customer_managed_encryption {
-            kms_key_name = user_managed.value.kms_key_name
+    user_managed {
+      replicas {
+        location = var.location
+        dynamic "customer_managed_encryption" {
+          for_each = var.encryption == null ? [] : [var.encryption]
+          content {
+            kms_key_name = customer_managed_encryption.value.kms_key_name
           }
         }
       }

@@ -201,6 +201,19 @@ describe('the scripts and the template', () => {
     expect(variables.filter(([whole, name]) => !template.replace(whole, '').includes(`var.${name}`))).toEqual([]);
   });
 
+  it('the template builds under skipDefaultNetworkCreation, vmExternalIpAccess, requireOsLogin and resourceLocations', () => {
+    for (const [argument, value] of [
+      ['subnetwork', 'var.subnetwork'],
+      ['omit_external_ip', '!var.has_public_ip'],
+      ['use_iap', '!var.has_public_ip'],
+      ['use_os_login', 'var.use_os_login'],
+      ['image_storage_locations', 'var.storage_location == null ? null : [var.storage_location]'],
+    ] as const) {
+      expect(template.replaceAll(/ +/g, ' ')).toContain(`${argument} = ${value}\n`);
+    }
+    expect(template).toMatch(/variable "has_public_ip" \{[^}]*default += false/);
+  });
+
   it('the template uses only existing files', () => {
     const files = [...template.matchAll(/\$\{path\.root\}\/([\w./-]+)|file\("([\w.-]+)"\)/g)].map(
       ([, a, b]) => a ?? b ?? '',

@@ -20,8 +20,10 @@ run "lets_the_services_use_the_key" {
     encryption = { kms_key_name = "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k" }
   }
   assert {
-    condition     = toset(keys(google_kms_crypto_key_iam_member.agent)) == toset(["compute", "firestore", "pubsub", "storage"])
-    error_message = "The agents of Compute Engine, Firestore, Pub/Sub and Cloud Storage must be able to use the key."
+    condition = toset(keys(google_kms_crypto_key_iam_member.agent)) == toset([
+      "artifactregistry", "compute", "firestore", "functions", "pubsub", "run", "storage",
+    ])
+    error_message = "The agent of each service that stores data or images must be able to use the key, and no other."
   }
 }
 
@@ -34,17 +36,5 @@ run "lets_secret_manager_use_the_key_for_secrets" {
   assert {
     condition     = contains(keys(google_kms_crypto_key_iam_member.agent), "secretmanager")
     error_message = "The agent of Secret Manager must be able to use the key."
-  }
-}
-
-run "lets_artifact_registry_use_the_key_for_remote_repositories" {
-  command = plan
-  variables {
-    encryption  = { kms_key_name = "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k" }
-    with_images = true
-  }
-  assert {
-    condition     = contains(keys(google_kms_crypto_key_iam_member.agent), "artifactregistry")
-    error_message = "The agent of Artifact Registry must be able to use the key."
   }
 }

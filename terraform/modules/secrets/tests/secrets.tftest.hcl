@@ -16,13 +16,14 @@ run "lets_each_accessor_read_each_secret" {
   }
   assert {
     condition = alltrue([
-      for secret in google_secret_manager_secret.this : length(secret.replication[0].auto) == 1
+      for secret in google_secret_manager_secret.this :
+      one(secret.replication[0].user_managed[0].replicas).location == "europe-west4"
     ])
-    error_message = "Without a key, replication must be automatic."
+    error_message = "Values must be stored in the region only."
   }
 }
 
-run "stores_values_in_the_location_of_the_key" {
+run "encrypts_values_with_the_key" {
   command = plan
   variables {
     encryption = { kms_key_name = "projects/k/locations/europe-west4/keyRings/r/cryptoKeys/k" }
@@ -30,9 +31,8 @@ run "stores_values_in_the_location_of_the_key" {
   assert {
     condition = alltrue([
       for secret in google_secret_manager_secret.this :
-      one(secret.replication[0].user_managed[0].replicas).location == "europe-west4"
-      && length(secret.replication[0].auto) == 0
+      one(one(secret.replication[0].user_managed[0].replicas).customer_managed_encryption).kms_key_name == var.encryption.kms_key_name
     ])
-    error_message = "With a key, values must be stored in its location only."
+    error_message = "With a key, values must be encrypted with it."
   }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DESTROY } from '#infra/tools/first-deployment/perform-rows.ts';
+import { DESTROY } from '#infra/tools/first-deployment/destroy.ts';
 import { ROWS } from '#infra/tools/first-deployment/rows.ts';
 import { type CloudUnderTest, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 import { PROJECT, type Rule, startGoogleUnderTest } from '../support/first-deployment/google-under-test.ts';
@@ -99,6 +99,24 @@ describe('npm run first-deployment', () => {
         status: 0,
         output: expect.stringMatching(/^Nothing to/),
       });
+    });
+  });
+
+  it('destroys at once when it is interrupted, and interrupts what is running', async () => {
+    const interruption = new AbortController();
+    const { promise: never } = Promise.withResolvers<string>();
+    const hanging: Rule = [
+      /^terraform .* apply /,
+      () => {
+        interruption.abort();
+        return never;
+      },
+    ];
+    await withGoogle([hanging], async (google) => {
+      const { output } = await google.run(['--yes'], { interrupted: interruption.signal });
+      expect(output).toMatch(lineOf('apply', 'FAILED', 'interrupted'));
+      expect(output).toMatch(lineOf('train', 'not reached', ''));
+      expect(output).toMatch(lineOf('destroy', 'passed', ''));
     });
   });
 

@@ -1,25 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { CHANNEL } from '#infra/tools/first-deployment/configuration.ts';
-import { type Tools, Unexpected } from '#infra/tools/first-deployment/tools.ts';
-
-/** A row of docs/first-deployment.md. */
-export type Row = {
-  readonly id: string;
-  readonly expected: string;
-  /** The row that must have passed before; null for the first. */
-  readonly needs: string | null;
-  readonly secondsMax: number;
-  /** Whether it submits a job, which is named after it. */
-  readonly hasJob?: boolean;
-  /** Returns what it has seen; throws Unexpected if that is not what is expected. */
-  readonly run: (tools: Tools) => Promise<string>;
-};
+import type { Row } from '#infra/tools/first-deployment/row.ts';
+import { LOCK, type Tools, Unexpected } from '#infra/tools/first-deployment/tools.ts';
 
 const STEPS = 10;
 /** For hours: the job is cancelled. */
 const STEPS_WITHOUT_END = 100_000;
-const LOCK = '-lock-timeout=1200s';
 
 export const ROWS: readonly Row[] = [
   { id: 'apply', expected: 'applied, at most by a second apply', needs: null, secondsMax: 3_600, run: apply },
@@ -131,7 +118,7 @@ async function exhaustDeliveries({ must, gcloud, until, runId }: Tools) {
   const filter = `${since} resource.labels.service_name="dropforge-on-dead-letter" "message exhausted its deliveries"`;
   const fields = '--format=value(jsonPayload.topic,jsonPayload.tries,jsonPayload.messageId)';
   const logged = await until(async () => {
-    const lines = (await must(gcloud('logging', 'read', filter, '--freshness=1h', fields))).split('\n');
+    const lines = (await must(gcloud('logging', 'read', filter, fields))).split('\n');
     return lines.find((line) => line.startsWith('control'));
   });
   return expectThat(/^control\s+5\s/.test(logged), `message ${messageId}: ${logged.replaceAll(/\s+/g, ' ')}`);

@@ -3,6 +3,9 @@ import { once } from 'node:events';
 import { appendFile, open, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
+/** Until an interrupted command is killed: Terraform first awaits what it has begun, such as the build of a function. */
+const END_MS_MAX = 900_000;
+
 export type CommandRun = { readonly status: number | null; readonly stdout: string; readonly stderr: string };
 export type RunCommand = (command: readonly string[], signal: AbortSignal, input?: string) => Promise<CommandRun>;
 
@@ -21,7 +24,11 @@ export function createCommandRunner(folder: string, environment: NodeJS.ProcessE
     await appendFile(join(folder, 'commands.txt'), `${path}: ${[program, ...args].join(' ')}\n`);
     const stdin = input === undefined ? 'ignore' : 'pipe';
     const child = spawn(program, args, { env: environment, detached: true, stdio: [stdin, out.fd, err.fd] });
-    const interrupt = () => void child.kill('SIGINT');
+    let kill: NodeJS.Timeout | undefined;
+    const interrupt = () => {
+      child.kill('SIGINT');
+      kill = setTimeout(() => child.kill('SIGKILL'), END_MS_MAX);
+    };
     signal.addEventListener('abort', interrupt);
     try {
       child.stdin?.end(input);
@@ -29,6 +36,7 @@ export function createCommandRunner(folder: string, environment: NodeJS.ProcessE
       signal.throwIfAborted();
       return { status, stdout: await readFile(`${path}.out`, 'utf8'), stderr: await readFile(`${path}.err`, 'utf8') };
     } finally {
+      clearTimeout(kill);
       signal.removeEventListener('abort', interrupt);
       await Promise.all([out.close(), err.close()]);
     }

@@ -2,29 +2,28 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findRegion, writeConfiguration } from '#infra/tools/first-deployment/configuration.ts';
-import { describePlan, describeResults, readPrices } from '#infra/tools/first-deployment/describe-results.ts';
-import { listDeployed } from '#infra/tools/first-deployment/destroy.ts';
-import { DESTROY, performRows } from '#infra/tools/first-deployment/perform-rows.ts';
-import type { Row } from '#infra/tools/first-deployment/rows.ts';
+import { DESTROY, listDeployed } from '#infra/tools/first-deployment/destroy.ts';
+import type { Row } from '#infra/tools/first-deployment/row.ts';
 import { createCommandRunner } from '#infra/tools/first-deployment/run-command.ts';
-import { createTools } from '#infra/tools/first-deployment/tools.ts';
+import { createTools, JOB_MINUTES_MAX, MACHINE_TYPE, type Surroundings } from '#infra/tools/first-deployment/tools.ts';
+import { priceOf } from '#shared/catalog/price.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 const USAGE =
   'Usage: npm run first-deployment -- --project PROJECT [--region REGION] [--image IMAGE] [--webhook URL] [--yes] [--keep] [--destroy]';
-
 /** The rows' program needs no more than its Python. */
 const IMAGE = 'projects/debian-cloud/global/images/family/debian-12';
+const NOT_INCLUDED =
+  'Not included: disks, builds, runs of functions and storage (docs/costs.md), which the bill shows by SKU a day later.';
+const PRICES_MS_MAX = 60_000;
 
 /** What the rows run with: the same ones run against emulators. */
-export type Settings = {
-  /** The folder of this checkout. */
-  readonly root: string;
+export type Settings = Pick<Surroundings, 'root' | 'pollMs'> & {
   /** Has a folder for each project: configuration, state, and the output of all commands. */
   readonly folders: string;
   /** That of this process if undefined. */
   readonly environment?: NodeJS.ProcessEnv;
   readonly rows: readonly Row[];
-  readonly pollMs: number;
   readonly write: (text: string) => void;
   readonly confirm: () => Promise<boolean>;
   /** Skips the remaining rows; what they have deployed is destroyed all the same. */
@@ -32,6 +31,11 @@ export type Settings = {
 };
 
 type Flags = NonNullable<ReturnType<typeof readFlags>>;
+type Result = Row & {
+  readonly outcome: 'passed' | 'FAILED' | 'not reached';
+  readonly seen: string;
+  readonly seconds: number;
+};
 
 /** Performs the rows on a project and destroys what they deployed. Returns 0 if all have passed, 2 for a usage error. */
 export async function runFirstDeployment(args: readonly string[], settings: Settings): Promise<number> {
@@ -40,17 +44,15 @@ export async function runFirstDeployment(args: readonly string[], settings: Sett
     settings.write(`${USAGE}\n`);
     return 2;
   }
-  try {
-    return await deploy(flags, settings);
-  } catch (error) {
-    settings.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  return deploy(flags, settings).catch((error: unknown) => {
+    settings.write(`${error instanceof Error ? error.message : error}\n`);
     return 1;
-  }
+  });
 }
 
 function readFlags(args: readonly string[]) {
   const text = { type: 'string' } as const;
-  const flag = { type: 'boolean', default: false } as const;
+  const flag = { type: 'boolean' } as const;
   const options = { project: text, region: text, image: text, webhook: text, yes: flag, keep: flag, destroy: flag };
   try {
     const { project = '', ...others } = parseArgs({ args: [...args], options }).values;
@@ -60,9 +62,8 @@ function readFlags(args: readonly string[]) {
   }
 }
 
-async function deploy(flags: Flags, settings: Settings): Promise<number> {
-  const { root, folders, environment, write, interrupted } = settings;
-  const { project: projectId, image = IMAGE, webhook } = flags;
+async function deploy({ project: projectId, webhook, ...flags }: Flags, settings: Settings): Promise<number> {
+  const { root, folders, environment, pollMs, write, interrupted } = settings;
   const folder = join(folders, projectId);
   const runId = String(Math.floor(Date.now() / 1_000));
   const logs = join(folder, 'logs', runId);
@@ -70,36 +71,90 @@ async function deploy(flags: Flags, settings: Settings): Promise<number> {
   const begun = await findRegion(folder);
   const region = begun ?? flags.region ?? 'us-central1';
   const runCommand = createCommandRunner(logs, environment);
-  const surroundings = { ...{ root, folder, projectId, region, webhook, runId, runCommand }, pollMs: settings.pollMs };
+  const surroundings = { root, folder, projectId, region, webhook, runId, runCommand, pollMs };
+  const found = begun === undefined ? await listDeployed(createTools(surroundings, interrupted)) : [];
+  if (found.length > 0) {
+    write(`${projectId} has a deployment that was not made from this folder (${found.join(', ')}). `);
+    write('Nothing was changed: use a project without one.\n');
+    return 1;
+  }
+  if (flags.destroy && begun === undefined) {
+    write(`Nothing to destroy: no run has deployed to ${projectId} from this folder.\n`);
+    return 0;
+  }
+  write(flags.destroy ? '' : describePlan(surroundings, begun !== undefined));
+  if (!(flags.yes || flags.destroy || (await settings.confirm()))) {
+    return 1;
+  }
   if (begun === undefined) {
-    const found = await listDeployed(createTools(surroundings, interrupted));
-    if (found.length > 0 || flags.destroy) {
-      write(`${describeForeign(projectId, found)}\n`);
-      return found.length > 0 ? 1 : 0;
-    }
+    await writeConfiguration(folder, root, { projectId, region, image: flags.image ?? IMAGE });
   }
-  if (!flags.destroy) {
-    write(describePlan(surroundings, begun !== undefined));
-    if (!flags.yes && !(await settings.confirm())) {
-      return 1;
-    }
-    if (begun === undefined) {
-      await writeConfiguration(folder, root, { projectId, region, image });
-    }
-  }
-  const performance = { surroundings, write, interrupted };
-  const results = await performRows({ ...performance, rows: flags.destroy ? [] : settings.rows });
+  const results = flags.destroy ? [] : await performRows(settings.rows, surroundings, settings);
   const prices = await readPrices(surroundings, results);
-  const last = { ...performance, rows: flags.keep ? [] : [DESTROY], interrupted: new AbortController().signal };
-  const all = [...results, ...(await performRows(last))];
-  write(describeResults(all, prices));
-  const isLeft = all.at(-1)?.id !== DESTROY.id || all.at(-1)?.outcome !== 'passed';
-  write(isLeft ? `${projectId} is still billed: destroy the deployment by the same command with --destroy.\n` : '');
-  return all.every(({ outcome }) => outcome === 'passed') ? 0 : 1;
+  const uninterrupted = { write, interrupted: new AbortController().signal };
+  const last = flags.keep ? [] : await performRows([DESTROY], surroundings, uninterrupted);
+  write(describeResults([...results, ...last], prices));
+  if (last[0]?.outcome !== 'passed') {
+    write(`${projectId} is still billed: destroy the deployment by the same command with --destroy.\n`);
+  }
+  return [...results, ...last].every(({ outcome }) => outcome === 'passed') ? 0 : 1;
 }
 
-function describeForeign(projectId: string, found: readonly string[]): string {
-  return found.length === 0
-    ? `Nothing to destroy: no run has deployed to ${projectId} from this folder.`
-    : `${projectId} has a deployment that was not made from this folder (${found.join(', ')}). Nothing was changed: use a project without one.`;
+/** Performs one row after the other; one whose condition has not passed is not reached. */
+async function performRows(
+  rows: readonly Row[],
+  surroundings: Surroundings,
+  { write, interrupted }: Pick<Settings, 'write' | 'interrupted'>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (const row of rows) {
+    const needed = results.find(({ id }) => id === row.needs);
+    if (interrupted.aborted || (needed !== undefined && needed.outcome !== 'passed')) {
+      results.push({ ...row, outcome: 'not reached', seen: '', seconds: 0 });
+      continue;
+    }
+    const timeout = AbortSignal.timeout(row.secondsMax * 1_000);
+    const startedAt = Date.now();
+    const { outcome, seen } = await row
+      .run(createTools(surroundings, AbortSignal.any([interrupted, timeout])))
+      .then((shown) => ({ outcome: 'passed' as const, seen: shown }))
+      .catch((error: Error) => {
+        const late = timeout.aborted ? `not seen within ${row.secondsMax} s` : error.message;
+        return { outcome: 'FAILED' as const, seen: interrupted.aborted ? 'interrupted' : late };
+      });
+    const result = { ...row, outcome, seen, seconds: Math.round((Date.now() - startedAt) / 1_000) };
+    results.push(result);
+    write(`${row.id}: ${outcome} after ${result.seconds} s: ${seen}\n`);
+  }
+  return results;
+}
+
+/** What a run creates and what it costs at most, before anything is created. */
+function describePlan({ projectId, region, folder }: Surroundings, isBegun: boolean): string {
+  const price = priceOf([{ machineType: MACHINE_TYPE, accelerator: null, count: 2 }], 'STANDARD');
+  const usd = price.perHourUsd === null ? 'unknown' : `at most ${formatUsd((price.perHourUsd * JOB_MINUTES_MAX) / 60)}`;
+  return `${isBegun ? 'Continues the deployment that an earlier run left in' : 'Deploys Dropforge to'} ${projectId} (${region}), trains on it, and destroys all of it.
+Two jobs run on a ${MACHINE_TYPE} each for ${JOB_MINUTES_MAX} minutes at most. The price of their VMs is ${usd} (list price of ${price.asOf} in ${price.region}). ${NOT_INCLUDED}
+It takes about 40 minutes. Ctrl-C destroys at once. If this process is killed, run it again, with --destroy to only destroy: the state is in ${folder}.
+`;
+}
+
+/** The price of each row's own job, as the deployment computes it from the times of its VMs; null if it is unknown. */
+async function readPrices(surroundings: Surroundings, results: readonly Result[]) {
+  const { readJob } = createTools(surroundings, AbortSignal.timeout(PRICES_MS_MAX));
+  const own = results.filter(({ hasJob, outcome }) => hasJob === true && outcome !== 'not reached');
+  const priceOfJob = (row: string) => readJob(row).then(({ price }) => price.totalUsd);
+  return new Map(await Promise.all(own.map(async ({ id }) => [id, await priceOfJob(id).catch(() => null)] as const)));
+}
+
+/** A table in Markdown, with the list price of the VMs of each job. */
+function describeResults(results: readonly Result[], prices: ReadonlyMap<string, number | null>): string {
+  const rows = results.map(({ id, expected, seen, outcome, seconds }) => {
+    const usd = prices.get(id);
+    const price = usd === undefined ? '' : usd === null ? 'unknown' : formatUsd(usd);
+    return [id, outcome, expected, seen.replaceAll(/\s+/g, ' ').replaceAll('|', '/'), String(seconds), price];
+  });
+  const head = ['row', 'result', 'expected', 'seen', 'seconds', 'VMs'];
+  const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  return `\n${lines.join('\n')}\n\nPrices are list prices. ${NOT_INCLUDED}\n`;
 }

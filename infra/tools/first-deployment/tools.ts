@@ -5,6 +5,8 @@ import * as z from 'zod';
 import type { RunCommand } from '#infra/tools/first-deployment/run-command.ts';
 import { jobViewSchema } from '#shared/protocol/report.ts';
 
+/** An earlier run that was killed may have left a Terraform that is still at work. */
+export const LOCK = '-lock-timeout=1200s';
 const ERROR_CHARACTERS_MAX = 400;
 /** A job that nothing cancels ends by itself; its VM, by Compute Engine's own limit. */
 export const JOB_MINUTES_MAX = 30;

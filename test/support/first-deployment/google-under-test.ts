@@ -59,7 +59,7 @@ export async function startGoogleUnderTest(cloud: Cloud, rules: readonly Rule[] 
     async run(args: readonly string[], changes: Partial<Settings> = {}) {
       let output = '';
       const status = await runFirstDeployment([`--project=${PROJECT}`, ...args], {
-        ...{ root: ROOT, folders: join(folder, '.first-deployment'), environment, rows: ROWS, pollMs: 200 },
+        ...{ root: ROOT, folders: join(folder, '.first-deployment'), environment, rows: ROWS, pollMs: 800 },
         write: (text) => {
           output += text;
         },

@@ -1,4 +1,4 @@
-"""Counts to the given number, and resumes from the number that it has saved: the program of `npm run first-deployment`."""
+"""The program of `npm run first-deployment`: counts to a number, and resumes from the one that it has saved."""
 
 import json
 import os

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { appendFile, open, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
-/** Until an interrupted command is killed: Terraform first awaits what it has begun, such as the build of a function. */
+/** Until an interrupted command is killed: Terraform first awaits what it has begun, such as a build. */
 const END_MS_MAX = 900_000;
 
 export type CommandRun = { readonly status: number | null; readonly stdout: string; readonly stderr: string };

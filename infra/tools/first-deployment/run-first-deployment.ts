@@ -133,10 +133,15 @@ async function performRows(
 function describePlan({ projectId, region, folder }: Surroundings, isBegun: boolean): string {
   const price = priceOf([{ machineType: MACHINE_TYPE, accelerator: null, count: 2 }], 'STANDARD');
   const usd = price.perHourUsd === null ? 'unknown' : `at most ${formatUsd((price.perHourUsd * JOB_MINUTES_MAX) / 60)}`;
-  return `${isBegun ? 'Continues the deployment that an earlier run left in' : 'Deploys Dropforge to'} ${projectId} (${region}), trains on it, and destroys all of it.
-Two jobs run on a ${MACHINE_TYPE} each for ${JOB_MINUTES_MAX} minutes at most. The price of their VMs is ${usd} (list price of ${price.asOf} in ${price.region}). ${NOT_INCLUDED}
-It takes about 40 minutes. Ctrl-C destroys at once. If this process is killed, run it again, with --destroy to only destroy: the state is in ${folder}.
-`;
+  const deploys = isBegun ? 'Continues the deployment that an earlier run left in' : 'Deploys Dropforge to';
+  return [
+    `${deploys} ${projectId} (${region}), trains on it, and destroys all of it.`,
+    `Two jobs run on a ${MACHINE_TYPE} each for ${JOB_MINUTES_MAX} minutes at most.`,
+    `The price of their VMs is ${usd} (list price of ${price.asOf} in ${price.region}).`,
+    NOT_INCLUDED,
+    `It takes about 40 minutes. Ctrl-C destroys at once. The state is in ${folder}.`,
+    'If this process is killed, run it again; --destroy only destroys.\n',
+  ].join('\n');
 }
 
 /** The price of each row's own job, as the deployment computes it from the times of its VMs; null if it is unknown. */

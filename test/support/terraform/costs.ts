@@ -9,6 +9,12 @@ const PRICES = {
   firestoreWrite: 0.9e-6,
   loggedGib: 0.5,
   storedGbMonth: 0.02,
+  /** Standard storage in a region (cloud.google.com/storage/pricing): writes and lists, and reads. */
+  classA: 0.005e-3,
+  classB: 0.0004e-3,
+  /** As announced (cloud.google.com/monitoring/alerts/cost-control of 2025). */
+  alertCondition: 1.5,
+  alertSeries: 0.35e-6,
 } as const;
 
 /** CPUs of a function whose CPU is not set (cloud.google.com/run/docs/configuring/functions/memory-and-cpu). */
@@ -25,6 +31,15 @@ const JOBS = 1_000;
 const PAGES = 5;
 const READS_A_POLL = 2;
 const SECONDS_A_JOB = 3_600;
+const ALERT_EVALUATION_SECONDS = 30;
+/** The program's own and that of the machine. */
+const METRIC_HISTORIES = 2;
+/** A checkpoint every ten minutes, of two files and the manifest. */
+const CHECKPOINT_WRITES_A_JOB = 6 * 3;
+/** The claim, the end mark and the exit; its reports. */
+const OTHER_WRITES_A_JOB = 10;
+/** Package, agent, manifest, recorded success, and what intake and reports look for. */
+const STORAGE_READS_A_JOB = 20;
 /** QUEUED, why it waits, PREPARING, RUNNING, and its end. */
 const UPDATES_A_JOB = 5;
 
@@ -37,6 +52,12 @@ export type DeployedSettings = {
   readonly watchMinutes: number;
   readonly sweepMinutes: number;
   readonly heartbeatSeconds: number;
+  /** How often VMs upload metric histories, and after which time the complete log. */
+  readonly syncSeconds: number;
+  readonly logPartSeconds: number;
+  /** Conditions of alerts, and the time series that they return while every subscription and function has one. */
+  readonly alertConditions: number;
+  readonly alertSeries: number;
   /** Days for which a replaced checkpoint is billed. */
   readonly replacedDays: number;
 };
@@ -46,13 +67,14 @@ type Row = { readonly name: string; readonly usage: string; readonly dollars: nu
 /** The rows of the tables of docs/costs.md, and the sentence on checkpoints; each is a line or a part of one. */
 export function describeCosts(deployed: DeployedSettings): readonly string[] {
   const idle = idleRows(deployed);
+  const alerts = alertRow(deployed);
   const jobs = jobRows(deployed);
   const updates = UPDATES_A_JOB * JOBS;
   const notify =
     runs(deployed.functionOf('notify'), updates, BILLED_SECONDS_MIN).dollars + updates * PRICES.firestoreRead;
   const checkpoint = (PRICES.storedGbMonth / DAYS_A_MONTH) * deployed.replacedDays;
   return [
-    ...[...idle, sumOf(idle), ...jobs, sumOf(jobs), ...pollRows(deployed)].map(({ name, usage, dollars }) =>
+    ...[...idle, sumOf(idle), alerts, ...jobs, sumOf(jobs), ...pollRows(deployed)].map(({ name, usage, dollars }) =>
       `| ${name} | ${usage} | ${name.startsWith('**') ? `**${dollars.toFixed(2)}**` : dollars.toFixed(2)} |`.replace(
         '|  |',
         '| |',
@@ -78,15 +100,29 @@ function idleRows(deployed: DeployedSettings): readonly Row[] {
   ];
 }
 
+/** Apart from the sum: Google announced the charge, and a budget shows whether it applies. */
+function alertRow({ alertConditions, alertSeries }: DeployedSettings): Row {
+  const returned = (alertSeries * MINUTES_A_MONTH * 60) / ALERT_EVALUATION_SECONDS;
+  return {
+    name: 'alerts, at most',
+    usage: `${alertConditions} conditions; ${count(returned)} time series returned`,
+    dollars: alertConditions * PRICES.alertCondition + returned * PRICES.alertSeries,
+  };
+}
+
 function jobRows(deployed: DeployedSettings): readonly Row[] {
   const heartbeats = (JOBS * SECONDS_A_JOB) / deployed.heartbeatSeconds;
-  const [reads, writes] = [18 * JOBS, 24 * JOBS];
+  const [reads, writes] = [19 * JOBS, 26 * JOBS];
+  const metricWrites = (METRIC_HISTORIES * SECONDS_A_JOB) / deployed.syncSeconds;
+  const logWrites = SECONDS_A_JOB / deployed.logPartSeconds;
+  const objectWrites = JOBS * (metricWrites + logWrites + CHECKPOINT_WRITES_A_JOB + OTHER_WRITES_A_JOB);
+  const objectReads = JOBS * STORAGE_READS_A_JOB;
   return [
     row('heartbeats', 'requests of 0.1 s', runs(deployed.functionOf('heartbeat'), heartbeats, BILLED_SECONDS_MIN)),
     {
       name: 'heartbeats in Firestore',
-      usage: `${count(heartbeats)} reads and writes`,
-      dollars: heartbeats * (PRICES.firestoreRead + PRICES.firestoreWrite),
+      usage: `${count(2 * heartbeats)} reads, ${count(heartbeats)} writes`,
+      dollars: heartbeats * (2 * PRICES.firestoreRead + PRICES.firestoreWrite),
     },
     row(
       'provision and teardown, including waiting for Compute Engine',
@@ -99,6 +135,11 @@ function jobRows(deployed: DeployedSettings): readonly Row[] {
       name: 'jobs in Firestore',
       usage: `${count(reads)} reads, ${count(writes)} writes`,
       dollars: reads * PRICES.firestoreRead + writes * PRICES.firestoreWrite,
+    },
+    {
+      name: 'Cloud Storage: metrics, logs, checkpoints, reports',
+      usage: `${count(objectWrites)} operations of class A, ${count(objectReads)} of class B`,
+      dollars: objectWrites * PRICES.classA + objectReads * PRICES.classB,
     },
     { name: 'logs', usage: '1 GB, after the free 50 GB', dollars: PRICES.loggedGib },
   ];

@@ -80,6 +80,8 @@ class FakeStorage:
         self.corrupt: Callable[[bytes], bytes] = lambda body: body
         """Changes an object's bytes in transit."""
         self.before_sending: Callable[[Received], None] = lambda _: None
+        self.now: Callable[[], float] = time.time
+        """When an object that is written is created, in seconds since the epoch."""
         self.tokens_fetched = 0
         self._clients: List[Storage] = []
         self.lock = threading.Lock()
@@ -226,7 +228,8 @@ class _Handler(BaseHTTPRequestHandler):
             author = Author(metadata[JOB_KEY], int(metadata[ATTEMPT_KEY])) if JOB_KEY in metadata else None
             is_composed, parts = 'md5Hash' not in resource, metadata.get(PARTS_KEY, '')
             marks = tuple(key for key in (END_KEY, SUCCESS_KEY) if metadata.get(key) == 'true')
-            stored = StoredObject(name, body, newest + 1, author, is_composed, parts, marks)
+            now = self.storage.now()
+            stored = StoredObject(name, body, newest + 1, author, is_composed, parts, marks, now)
             if live is not None and self.storage.is_versioned:
                 self.storage.versions[name, str(live.generation)] = live
             self.storage.objects[name] = stored

@@ -196,7 +196,9 @@ class RestoreTest(unittest.TestCase):
         self.assertEqual([path.name for path in by_age], ['step-11', 'step-10', 'step-9'])
 
     def test_orders_files_of_earlier_agents_by_their_upload(self) -> None:
-        files = [self.cloud.put(f'p/step-{step}', b'x', 100 - step, EARLIER) for step in (9, 10, 11)]
+        files = [self.cloud.put(f'p/step-{step}', b'x', step, EARLIER) for step in (9, 10, 11)]
+        for file in files:
+            self.cloud.objects[file.name] = replace(file, created_at=100.0 - file.generation)
         self.restore(committed(*files))
         by_age = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
         self.assertEqual([path.name for path in by_age], ['step-11', 'step-10', 'step-9'])

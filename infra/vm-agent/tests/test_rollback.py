@@ -1,5 +1,6 @@
 """Going back to the files of an earlier moment."""
 
+import itertools
 import tempfile
 import unittest
 from pathlib import Path
@@ -19,12 +20,14 @@ KEPT = 'dropforge-rolled-back/attempt-1/'
 
 
 class RollbackTest(unittest.TestCase):
-    """The storage numbers its generations from 1, so that the time of the n-th is n microseconds after the epoch."""
+    """The n-th object that is written was created n seconds after the epoch; generations say nothing about times."""
 
     def setUp(self) -> None:
         self.storage = FakeStorage()
         self.addCleanup(self.storage.close)
         self.storage.is_versioned = True
+        seconds = itertools.count(1)
+        self.storage.now = lambda: float(next(seconds))
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
@@ -39,7 +42,7 @@ class RollbackTest(unittest.TestCase):
             path.write_text(text, 'utf-8')
             self.saved[path.name] = self.directory.upload(path.name, path, POLICY)
         self.directory.write_manifest(Manifest(None, self.saved), POLICY)
-        return self.storage.objects[f'job/{MANIFEST_NAME}'].generation / 1e6
+        return self.storage.objects[f'job/{MANIFEST_NAME}'].created_at
 
     def roll_back(self, before: Optional[float], started_at: float = 0.0) -> Optional[RolledBack]:
         return Rollback(self.directory, OutputTree(self.folder), POLICY).run(Moment(before, started_at))
@@ -53,16 +56,18 @@ class RollbackTest(unittest.TestCase):
     def test_restores_the_newest_files_from_before_and_keeps_the_newer_ones(self) -> None:
         self.save(weights='1', config='a')
         self.save(weights='2')
-        bad_since = self.save(weights='3') + 1e-7
+        bad_since = self.save(weights='3') + 0.5
         self.save(weights='nan', extra='new')
         rolled_back = self.roll_back(bad_since)
         self.assertEqual(self.restored(), {'weights': '3', 'config': 'a'})
         self.assertEqual(self.storage.objects[f'job/{KEPT}weights'].body, b'nan')
         self.assertEqual(self.storage.objects[f'job/{KEPT}extra'].body, b'new')
         self.assertEqual(sorted(rolled_back.kept if rolled_back else ()), ['extra', 'weights'])
+        # The claim, 'config' and 'weights' with their manifest, and 'weights' twice more.
+        self.assertEqual(rolled_back.saved_at if rolled_back else None, 7.0)
 
     def test_begins_from_scratch_if_nothing_was_saved_by_then(self) -> None:
-        before = self.storage.objects[f'job/{MANIFEST_NAME}'].generation / 1e6 + 1e-7
+        before = self.storage.objects[f'job/{MANIFEST_NAME}'].created_at + 0.5
         self.save(weights='nan')
         rolled_back = self.roll_back(before)
         self.assertIsNone(rolled_back.saved_at if rolled_back else 0.0)
@@ -70,14 +75,14 @@ class RollbackTest(unittest.TestCase):
 
     def test_goes_further_back_if_what_was_restored_is_at_fault(self) -> None:
         self.save(weights='1')
-        started_at = self.save(weights='2') + 1e-7
+        started_at = self.save(weights='2') + 0.5
         self.save(weights='nan')
         self.roll_back(None, started_at)
         self.assertEqual(self.restored(), {'weights': '1'})
 
     def test_changes_nothing_if_the_bucket_has_kept_no_earlier_version(self) -> None:
         self.save(weights='1')
-        bad_since = self.save(weights='2') + 1e-7
+        bad_since = self.save(weights='2') + 0.5
         self.save(weights='nan')
         for name, generation in list(self.storage.versions):
             if name == 'job/weights':
@@ -88,7 +93,7 @@ class RollbackTest(unittest.TestCase):
         self.assertEqual(self.restored(), {'weights': 'nan'})
 
     def test_a_log_whose_earlier_version_is_gone_stays_as_it_is(self) -> None:
-        bad_since = self.save(weights='1', train_log='a\n') + 1e-7
+        bad_since = self.save(weights='1', train_log='a\n') + 0.5
         self.save(weights='nan', train_log='a\nb\n')
         self.storage.versions = {key: one for key, one in self.storage.versions.items() if key[0] != 'job/train.log'}
         self.roll_back(bad_since)

@@ -92,6 +92,20 @@ class UploadTest(CloudTest):
         self.directory.upload('second', path, RetryPolicy(tries_max=1, seconds_max=30))
         self.assertEqual(sorted(self.cloud.objects), ['p/first', 'p/second'])
 
+    def test_creates_one_generation_although_its_answer_is_lost(self) -> None:
+        for name, size_bytes in (('small', 10), ('large', 3 * MIB)):
+            posts_before = len(self.paths('POST'))
+            self.cloud.lose_answer = lambda _, count=posts_before + 1: len(self.paths('POST')) == count
+            info = self.directory.upload(name, self.write(name, size_bytes), POLICY)
+            self.assertEqual(info.generation, str(self.cloud.objects[f'p/{name}'].generation))
+            self.assertEqual(len(self.paths('POST')) - posts_before, 2)
+        self.assertEqual([one.generation for one in self.cloud.objects.values()], [1, 2])
+
+    def test_of_a_file_that_another_attempt_has_written_replaces_it(self) -> None:
+        path = self.write('model', 10)
+        self.cloud.put('p/model', path.read_bytes(), 1, Author('digits', AUTHOR.attempt - 1))
+        self.assertEqual(self.directory.upload('model', path, POLICY).author, AUTHOR)
+
     def test_is_rejected_if_bytes_change_in_transit(self) -> None:
         self.cloud.corrupt = lambda body: body[:-1] + b'?'
         with self.assertRaises(StorageRejected):

@@ -127,7 +127,7 @@ class Restore:
         parallel transfers finish in any order.
         """
         restored_at_ns = time.time_ns()
-        newest_first = sorted(restored, key=lambda name: _modified_ns(restored[name]), reverse=True)
+        newest_first = sorted(restored, key=lambda name: _written_at_ns(restored[name]), reverse=True)
         for position, name in enumerate(newest_first):
             modified_at_ns = restored_at_ns - position * MODIFIED_STEP_NS
             os.utime(self.tree.path(name), ns=(modified_at_ns, modified_at_ns))
@@ -163,9 +163,9 @@ def describe_restore_error(name: str, error: Exception) -> ExitReport:
     return ExitReport('CHECKPOINT_UNREADABLE', message, evidence=(str(error),))
 
 
-def _modified_ns(info: ObjectInfo) -> int:
-    """Returns when the file was written, or else uploaded: generations are microseconds since the epoch."""
-    return 1_000 * int(info.generation) if info.modified_ns is None else info.modified_ns
+def _written_at_ns(info: ObjectInfo) -> float:
+    """Returns when the file was written, or else uploaded."""
+    return 1e9 * info.created_at if info.modified_ns is None else info.modified_ns
 
 
 def _size_of(path: Path) -> int:

@@ -5,7 +5,7 @@ under another name. It needs a bucket with versioning, which keeps what later up
 
 import os
 from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.client import END_KEY, ObjectInfo
@@ -73,9 +73,8 @@ class Rollback:
 
     def _find_manifest(self, versions: Mapping[str, Sequence[ObjectInfo]], before: float) -> Optional[Manifest]:
         """Returns the newest manifest from before of which every file exists."""
-        existing = {(name, info.generation) for name, infos in versions.items() for info in infos}
-        # Generations are microseconds since the epoch.
-        manifests = [info for info in versions.get(MANIFEST_NAME, []) if int(info.generation) < before * 1e6]
+        existing = {(name, info.generation): info for name, infos in versions.items() for info in infos}
+        manifests = [info for info in versions.get(MANIFEST_NAME, []) if info.created_at < before]
         newest_first = sorted(manifests, key=lambda info: int(info.generation), reverse=True)
         for info in newest_first[:MANIFESTS_READ_MAX]:
             manifest = self.directory.read_manifest_version(info, self.policy)
@@ -99,16 +98,18 @@ class Rollback:
 
 
 def _complete(
-    files: Mapping[str, ObjectInfo], existing: Set[Tuple[str, str]], versions: Mapping[str, Sequence[ObjectInfo]]
+    files: Mapping[str, ObjectInfo],
+    existing: Mapping[Tuple[str, str], ObjectInfo],
+    versions: Mapping[str, Sequence[ObjectInfo]],
 ) -> Optional[Dict[str, ObjectInfo]]:
     """
-    Returns the files if all of them exist. A log that has been appended to since is as good as its earlier version,
-    which the bucket may have deleted: logs change all the time.
+    Returns the files, with the times of their uploads, if all of them exist. A log that has been appended to since is
+    as good as its earlier version, which the bucket may have deleted: logs change all the time.
     """
     complete = {}
     for name, info in files.items():
         if (name, info.generation) in existing:
-            complete[name] = info
+            complete[name] = replace(info, created_at=existing[name, info.generation].created_at)
         elif is_log_name(name) and name in versions:
             complete[name] = max(versions[name], key=lambda one: int(one.generation))
         else:
@@ -117,4 +118,4 @@ def _complete(
 
 
 def _saved_until(files: Mapping[str, ObjectInfo]) -> Optional[float]:
-    return max((int(info.generation) / 1e6 for info in files.values()), default=None)
+    return max((info.created_at for info in files.values()), default=None)

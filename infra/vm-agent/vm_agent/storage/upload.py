@@ -80,6 +80,14 @@ class FileUpload:
             body = MemoryBody(b''.join(body))
         try:
             return call_with_retry(lambda: self.storage.insert(upload, body), policy)
+        except PreconditionFailed:
+            # As of a part, the answer of an earlier try may be lost.
+            current = call_with_retry(lambda: self.storage.stat(upload.bucket, upload.name), policy)
+            md5 = base64.b64encode(body.md5()).decode('ascii')
+            own = (upload.author, md5, body.size_bytes)
+            if current is None or (current.author, current.md5, current.size_bytes) != own:
+                raise
+            return current
         except StorageRejected as rejection:
             # The MD5 was computed first.
             if rejection.status == BAD_REQUEST and self._has_changed(before):

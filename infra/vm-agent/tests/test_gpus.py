@@ -26,6 +26,13 @@ TWO = f"echo '{T4}'; echo '  MIG 1g.5gb Device 0: (UUID: MIG-1)'; echo 'GPU 1: T
 LOST = 'NVRM: Xid (PCI:0000:00:04.0): 79, pid=2112, name=python3, GPU has fallen off the bus.'
 CONTAINED = 'NVRM: Xid (PCI:0000:00:04.0): 94, pid=2112, name=python3, Contained: SM (0x1).'
 OF_PROGRAM = 'NVRM: Xid (PCI:0000:00:04.0): 31, pid=2112, name=python3, Ch 00000008, MMU Fault'
+# What the GPU has corrected or retired by itself, and goes on with.
+CORRECTED = (
+    'NVRM: Xid (PCI:0000:00:04.0): 63, Row Remapper: New row marked for remapping, reset gpu to activate.',
+    'NVRM: Xid (PCI:0009:01:00): 121, C2C Link corrected error',
+    'NVRM: Xid (PCI:0019:01:00): 145, RLW_SRC_TRACK Nonfatal XC1 i0 Link 12 (0x040988e2 0x00000008 0x00000000)',
+)
+FATAL_LINK = 'NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x004505c6 0x00000000)'
 
 
 class GpuTest(unittest.TestCase):
@@ -121,6 +128,14 @@ class AwaitTest(GpuTest):
         self.say(OF_PROGRAM)
         self.assertEqual((report := self.report(2)) and report.reason, 'GPU_MISSING')
         self.say('NVRM: GPU 0000:00:05.0: GPU has fallen off the bus.')
+        self.assertEqual((report := self.report(2)) and report.reason, 'GPU_FAILED')
+
+    def test_a_gpu_that_has_corrected_an_error_is_used(self) -> None:
+        self.add_devices(2)
+        self.smi(TWO)
+        self.say(*CORRECTED)
+        self.assertIsNone(self.report(2))
+        self.say(FATAL_LINK)
         self.assertEqual((report := self.report(2)) and report.reason, 'GPU_FAILED')
 
     def test_a_faulty_gpu_is_not_used(self) -> None:

@@ -5,7 +5,7 @@ export const GPU_HARDWARE_RULES: readonly Rule[] = [
   {
     label: 'gpu_hardware_fault',
     patterns: [
-      /NVRM: Xid \([^)]{0,40}\): (?:48|6[2-4]|74|79|92|94|95|119|12[01]|136|14[03-9]|150|158|17[12])\b/i,
+      /NVRM: Xid \([^)]{0,40}\): (?:48|62|64|74|79|94|95|119|120|136|14[03-9]|150|158|17[12])\b(?!.{0,80}Nonfatal)/i,
       /fallen off the bus|RmInitAdapter failed|rm_init_adapter failed/i,
       /GPU (?:is )?lost\b/i,
       /ERROR_GPU_IS_LOST/i,

@@ -1,8 +1,9 @@
 """
 Faults of the VM's GPUs themselves, which are no fault of the program: another VM can help.
 
-Which Xids are of the hardware, its links or its firmware, and which can follow from a program (13, 31, 43, 45 and the
-exceptions of engines), is from NVIDIA: docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
+Which Xids are of the hardware, its links or its firmware, which can follow from a program (13, 31, 43, 45 and the
+exceptions of engines), and which need no action (63, 92, 121, what is `Nonfatal`), is from NVIDIA:
+docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
 """
 
 import re
@@ -17,10 +18,10 @@ NVIDIA_VENDOR = '0x10de'
 # Display controllers (PCI Code and ID Assignment Specification); NVIDIA's switches are bridges, 0x0680.
 GPU_CLASS = '0x03'
 QUERY_SECONDS_MAX = 20.0
-# Memory (48, 63, 64, 92, 94, 95, 140, 171, 172), microcontrollers (62, 119, 120), NVLink and C2C (74, 121, 136, 144 to
-# 150), the bus (79), initialization (143) and a fatal timeout (158).
+# Memory (48, 64, 94, 95, 140, 171, 172), microcontrollers (62, 119, 120), NVLink (74, 136, 144 to 150), the bus (79),
+# initialization (143) and a fatal timeout (158).
 _FAULT = re.compile(
-    r'NVRM: Xid \([^)]{0,40}\): (?:48|6[2-4]|74|79|92|94|95|119|12[01]|136|14[03-9]|150|158|17[12])\b|'
+    r'NVRM: Xid \([^)]{0,40}\): (?:48|62|64|74|79|94|95|119|120|136|14[03-9]|150|158|17[12])\b(?!.{0,80}Nonfatal)|'
     r'NVRM: .{0,80}fallen off the bus'
 )
 _LOST = re.compile('fallen off the bus')

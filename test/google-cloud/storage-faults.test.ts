@@ -9,7 +9,7 @@ import { type Fault, type Operation, SHORT_RETRIES } from '../support/google-clo
 import { openStorageUnderTest, type StorageUnderTest } from '../support/google-cloud/storage-under-test.ts';
 
 const BUCKET = 'uploads';
-const BYTES = randomBytes(300_000);
+const BYTES = randomBytes(270_000);
 const TRIES_COUNT_MAX = 1 + RETRY_OPTIONS.maxRetries;
 const OTHERS = Buffer.from('of another writer');
 
@@ -240,7 +240,10 @@ async function expectUnder(fault: Fault, [, operations, run]: Row): Promise<void
 }
 
 describe.each(FAULTS.map((fault) => [nameOf(fault), fault] as const))('once a request %s, twice', (_, fault) => {
-  it.each(OPERATIONS)('%s: %s', (...[, ...row]) => expectUnder(fault, row));
+  // The CLI's client repeats requests by the same functions, which the object store's rows show with every status.
+  const isOfBoth = fault.kind !== 'STATUS' || [429, 503].includes(fault.status);
+  const rows = OPERATIONS.filter(([client]) => isOfBoth || client === 'object store');
+  it.each(rows)('%s: %s', (...[, ...row]) => expectUnder(fault, row));
 });
 
 describe('an upload', () => {
@@ -267,7 +270,7 @@ describe('a read', () => {
     const object = await stored(BYTES);
     breaksOff(1);
     const bytes = await cloud.store.read(object);
-    bytes?.once('data', () => void cloud.embedded.write(object, randomBytes(300_000)));
+    bytes?.once('data', () => void cloud.embedded.write(object, randomBytes(270_000)));
     expect(digestOf(await buffer(bytes ?? Readable.from([])))).toBe(digestOf(BYTES));
   });
 

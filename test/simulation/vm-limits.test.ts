@@ -94,11 +94,11 @@ it.each([
 });
 
 it.each([
-  { mechanism: 'vmLimits', promise: 'the limit was only read before the commit' },
-  { mechanism: 'endedPlacements', promise: 'VMs counted until their placement ends' },
-] as const)('more VMs would exist if $promise', async ({ mechanism }) => {
+  { mechanism: 'vmLimits', first: 23, promise: 'the limit was only read before the commit' },
+  { mechanism: 'endedPlacements', first: 9, promise: 'VMs counted until their placement ends' },
+] as const)('more VMs would exist if $promise', async ({ mechanism, first }) => {
   let problems: readonly string[] = [];
-  for (let seed = 1; seed <= 20 && problems.length === 0; seed += 1) {
+  for (let seed = first; seed < first + 30 && problems.length === 0; seed += 1) {
     problems = [...(await runSeed(seed, { without: [mechanism] }))];
   }
   expect(problems).toContainEqual(expect.stringMatching(/VMs (exist|are admitted)/));

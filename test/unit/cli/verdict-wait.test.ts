@@ -4,10 +4,10 @@ import { VERDICT_WAIT, waitForVerdict } from '#cli/submit/upload-job.ts';
 import type { Report } from '#shared/protocol/report.ts';
 
 const SOURCE = { bucket: 'uploads', name: 'digits/job.yaml' };
-const FAST = { pollMs: 1, noticeMs: 3, waitingMs: 20, timeoutMs: 60 };
+const FAST = { pollMs: 1, noticeMs: 3, waitingMs: 20, timeoutMs: 60_000 };
 
 /** Waits for the verdict of a cloud that answers each read with the next of these, and with the last one from then on. */
-async function waitFor(verdicts: readonly (Report['verdict'] | null)[]) {
+async function waitFor(verdicts: readonly (Report['verdict'] | null)[], wait = FAST) {
   const notices: string[] = [];
   let reads = 0;
   const readText: ObjectClient['readText'] = async () => {
@@ -17,7 +17,7 @@ async function waitFor(verdicts: readonly (Report['verdict'] | null)[]) {
     return verdict === null ? undefined : JSON.stringify({ ...report, job: null });
   };
   const { signal } = new AbortController();
-  const options = { signal, wait: FAST, onSlow: (notice: string) => notices.push(notice) };
+  const options = { signal, wait, onSlow: (notice: string) => notices.push(notice) };
   const report = await waitForVerdict({ readText } as ObjectClient, SOURCE, options);
   return { verdict: report.verdict, notices, reads };
 }
@@ -41,5 +41,7 @@ it('does not wait as long for packages that are still to be uploaded', async () 
 });
 
 it('fails with the command that shows the verdict later', async () => {
-  await expect(waitFor([null])).rejects.toThrow(/no verdict after 0\.06 s\. Check again later with .*report\.json/);
+  await expect(waitFor([null], { ...FAST, timeoutMs: 60 })).rejects.toThrow(
+    /no verdict after 0\.06 s\. Check again later with .*report\.json/,
+  );
 });

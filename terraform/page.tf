@@ -9,6 +9,13 @@ locals {
   # Cloud Run docs, "Configure IAP for Cloud Run"; the function verifies it: shared/api/verify-caller.ts.
   iap_audience = "/projects/${data.google_project.this.number}/locations/${var.region}/services/${local.page_service}"
 
+  # As Cloud Run calls them.
+  page_ingress = {
+    ALLOW_ALL               = "all"
+    ALLOW_INTERNAL_ONLY     = "internal"
+    ALLOW_INTERNAL_AND_GCLB = "internal-and-cloud-load-balancing"
+  }
+
   page_settings = merge(
     { for setting in local.api_settings : setting => local.settings[setting] },
     { IAP_AUDIENCE = local.iap_audience },
@@ -26,7 +33,10 @@ resource "google_cloud_run_service" "page" {
   metadata {
     labels = local.labels
     # google_cloud_run_v2_service has a field for it only in newer versions of the provider.
-    annotations = { "run.googleapis.com/iap-enabled" = "true" }
+    annotations = {
+      "run.googleapis.com/iap-enabled" = "true"
+      "run.googleapis.com/ingress"     = local.page_ingress[var.page_access.ingress]
+    }
   }
 
   template {

@@ -130,9 +130,12 @@ variable "labels" {
 }
 
 variable "page_access" {
-  description = "IAM members that may open the page in a browser, through Identity-Aware Proxy; null for no such page."
-  type        = object({ members = set(string) })
-  default     = null
+  description = "IAM members that may open the page in a browser, through Identity-Aware Proxy, and its ingress; null for no such page."
+  type = object({
+    members = set(string)
+    ingress = optional(string, "ALLOW_ALL")
+  })
+  default = null
   validation {
     condition = var.page_access == null || try(
       length(var.page_access.members) > 0
@@ -140,6 +143,12 @@ variable "page_access" {
       false,
     )
     error_message = "The page starts and cancels jobs and shows logs: list users, groups or domains, not the public."
+  }
+  validation {
+    condition = contains(
+      ["ALLOW_ALL", "ALLOW_INTERNAL_ONLY", "ALLOW_INTERNAL_AND_GCLB"], try(var.page_access.ingress, "ALLOW_ALL")
+    )
+    error_message = "ingress must be ALLOW_ALL, ALLOW_INTERNAL_ONLY or ALLOW_INTERNAL_AND_GCLB."
   }
 }
 

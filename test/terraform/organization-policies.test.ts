@@ -15,7 +15,8 @@ const VARIABLES = [
   `-var=encryption={kms_key_name="${KEY}"}`,
   `-var=functions_vpc_connector={name="${CONNECTOR}"}`,
   '-var=notifications={team={kind="slack",secret="slack-team"}}',
-  '-var=page_access={members=["group:team@example.com"]}',
+  '-var=api_access={ingress="ALLOW_INTERNAL_AND_GCLB"}',
+  '-var=page_access={members=["group:team@example.com"],ingress="ALLOW_INTERNAL_AND_GCLB"}',
   '-var=remote_repositories={hub="docker.io"}',
   '-var=secrets=["hf-token"]',
   '-var=job_accounts=["trainer@my-project.iam.gserviceaccount.com"]',
@@ -92,6 +93,15 @@ function describePolicies() {
         },
       ],
     });
+  });
+
+  it('allowedIngress, allowedIngressSettings: nothing is reached from the internet but through a load balancer', () => {
+    const settings = all('google_cloudfunctions2_function').map(
+      ({ values }) => Object(values.service_config)[0].ingress_settings,
+    );
+    expect([...new Set(settings)].sort()).toEqual(['ALLOW_INTERNAL_AND_GCLB', 'ALLOW_INTERNAL_ONLY']);
+    const ingress = { 'run.googleapis.com/ingress': 'internal-and-cloud-load-balancing' };
+    expect(all('google_cloud_run_service')[0]?.values).toMatchObject({ metadata: [{ annotations: ingress }] });
   });
 
   it('resourceLocations: nothing is outside of the region, values of secrets neither', () => {

@@ -10,9 +10,9 @@ export type CommandRun = { readonly status: number | null; readonly stdout: stri
 export type RunCommand = (command: readonly string[], signal: AbortSignal, input?: string) => Promise<CommandRun>;
 
 /**
- * Returns a function that runs a command to its end; an aborted signal interrupts it, once: a second interrupt would
- * keep Terraform from saving its state. The output goes to files in the folder, and the command has a process group of
- * its own, so that Terraform goes on if this process is killed or its terminal is closed.
+ * Returns a function that runs a command to its end, and returns what it printed. An aborted signal interrupts it once:
+ * a second interrupt would keep Terraform from saving its state. The output goes to files in the folder, and the
+ * command has a process group of its own, so that Terraform goes on if this process is killed.
  */
 export function createCommandRunner(folder: string, environment: NodeJS.ProcessEnv | undefined): RunCommand {
   let count = 0;
@@ -33,7 +33,6 @@ export function createCommandRunner(folder: string, environment: NodeJS.ProcessE
     try {
       child.stdin?.end(input);
       const [status] = await once(child, 'close');
-      signal.throwIfAborted();
       return { status, stdout: await readFile(`${path}.out`, 'utf8'), stderr: await readFile(`${path}.err`, 'utf8') };
     } finally {
       clearTimeout(kill);

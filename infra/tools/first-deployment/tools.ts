@@ -8,6 +8,7 @@ import { jobViewSchema } from '#shared/protocol/report.ts';
 /** An earlier run that was killed may have left a Terraform that is still at work. */
 export const LOCK = '-lock-timeout=1200s';
 const ERROR_CHARACTERS_MAX = 400;
+const LOG_MS_MAX = 5_000;
 /** A job that nothing cancels ends by itself; its VM, by Compute Engine's own limit. */
 export const JOB_MINUTES_MAX = 30;
 export const MACHINE_TYPE = 'e2-standard-2';
@@ -37,11 +38,8 @@ export function createTools(surroundings: Surroundings, signal: AbortSignal) {
   const run = (command: readonly string[], input?: string) => runCommand(command, signal, input);
   const gcloud = (...args: string[]) => ['gcloud', ...args, `--project=${projectId}`, '--quiet'];
   const terraform = (...args: string[]) => ['terraform', `-chdir=${folder}`, ...args, '-no-color'];
-  const dropforge = (...args: string[]) => [
-    process.execPath,
-    join(root, 'cli', 'main.ts'),
-    ...[`--deployment=${deploymentPath}`, ...args],
-  ];
+  const cli = [process.execPath, join(root, 'cli', 'main.ts'), `--deployment=${deploymentPath}`];
+  const dropforge = (...args: string[]) => [...cli, ...args];
   const jobIdOf = (row: string) => `first_${runId}_${row}`;
 
   /** Returns what the command prints; throws Unexpected if it fails. */
@@ -72,6 +70,11 @@ export function createTools(surroundings: Surroundings, signal: AbortSignal) {
       z.object({ api: z.string(), jobsBucket: z.string() }).parse(JSON.parse(await readFile(deploymentPath, 'utf8'))),
     readJob: async (row: string) =>
       jobViewSchema.parse(JSON.parse(await must(dropforge('jobs', 'describe', jobIdOf(row), '--format=json')))),
+    /** The log of a job so far: the command follows a job that runs. */
+    async readLog(jobId: string): Promise<string> {
+      const briefly = AbortSignal.any([signal, AbortSignal.timeout(LOG_MS_MAX)]);
+      return (await runCommand(dropforge('jobs', 'stream-logs', jobId), briefly)).stdout;
+    },
     /** Submits infra/tools/first-deployment/count.py. */
     async submit(row: string, { steps, spot }: { readonly steps: number; readonly spot: boolean }): Promise<string> {
       const packages = [join(import.meta.dirname, 'count.py')];

@@ -216,8 +216,9 @@ export function gpusOf({ machineType, accelerator }: Machine): Gpus | null {
   return accelerator ?? findMachineType(machineType)?.gpu ?? null;
 }
 
+/** The devices in one machine: a fraction of a GPU is one. */
 export function countGpus(machine: Machine): number {
-  return gpusOf(machine)?.count ?? 0;
+  return Math.ceil(gpusOf(machine)?.count ?? 0);
 }
 
 export function isTpuMachine({ machineType }: Machine): boolean {

@@ -17,7 +17,7 @@ const SHARED_CPU_FAMILIES: readonly string[] = ['N1', 'E2'];
 /** How much is counted of each metric that the message of a quota error names. */
 const METRICS: readonly { readonly metric: RegExp; readonly count: (name: string, family: string | null) => Count }[] =
   [
-    { metric: /^GPUS_ALL_REGIONS$/, count: () => (groups) => sum(groups, wholeGpusOf) },
+    { metric: /^GPUS_ALL_REGIONS$/, count: () => (groups) => sum(groups, countGpus) },
     { metric: /^GPUS_PER_GPU_FAMILY$/, count: (_, family) => countGpusOfType(family) },
     { metric: /^(?:PREEMPTIBLE_|COMMITTED_)?NVIDIA_(\w+)_GPUS$/, count: (type) => countGpusOfType(type) },
     { metric: /^CPUS_ALL_REGIONS$/, count: () => (groups) => sum(groups, vcpusOf) },
@@ -56,7 +56,7 @@ export function quotaDemandOf(
 function countGpusOfType(type: string | null): Count {
   const isExact = readCatalog().accelerators.some(({ name }) => toGpuName(name) === type);
   const isOfType = (name: string) => type === null || name === type || (!isExact && name.startsWith(`${type}_`));
-  return (groups) => sum(groups, (machine) => (isOfType(gpuNameOf(machine)) ? wholeGpusOf(machine) : 0));
+  return (groups) => sum(groups, (machine) => (isOfType(gpuNameOf(machine)) ? countGpus(machine) : 0));
 }
 
 function countVcpus(families: readonly string[]): Count {
@@ -70,9 +70,6 @@ function countDisks(isCounted: (type: string) => boolean): Count {
 function sum(groups: readonly CountedVms[], amountOf: (group: CountedVms) => number): number {
   return groups.reduce((total, group) => total + group.count * amountOf(group), 0);
 }
-
-/** Fractions of a GPU count as one. */
-const wholeGpusOf = (machine: Machine) => Math.ceil(countGpus(machine));
 
 const vcpusOf = ({ machineType }: Machine) => findMachineType(machineType)?.vcpus ?? 0;
 

@@ -193,6 +193,8 @@ describe('the GPUs that the agent awaits', () => {
     expect(gpusOf('n1-standard-8', { type: 'nvidia-tesla-t4', count: 2 })).toBe(2);
     expect(gpusOf('g2-standard-24', null)).toBe(2);
     expect(gpusOf('n1-standard-8', null)).toBe(0);
+    // A quarter of a GPU is one device.
+    expect(gpusOf('g4-standard-12', null)).toBe(1);
   });
 
   it('are none where VMs do not have what they request, as in the embedded cloud', () => {

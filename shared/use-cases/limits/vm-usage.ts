@@ -17,30 +17,30 @@ import {
  */
 export function usageOf(job: Job): VmUsage {
   const isAdmitted = isPlaced(job) || (job.status === 'QUEUED' && job.isAdmitted);
-  const placements = job.status === 'CLOSED' ? 0 : job.endedPlacements + (isAdmitted ? 1 : 0);
+  const placements = job.endedPlacements + (isAdmitted ? 1 : 0);
   if (job.status === 'CLOSING' && placements === 0 && job.kept !== null) {
-    return vmUsageOf([keptGroupOf(job, job.kept)], job.kept.placement.provisioningModel);
+    const { provisioningModel } = job.kept.placement;
+    return usageOfPlacement({ replicaGroups: [keptGroupOf(job, job.kept)], provisioningModel });
   }
   return addUsage(NO_VMS, usageOfPlacement(job.spec), placements);
 }
 
 /** What one placement of a job counts. */
-export function usageOfPlacement({ replicaGroups, provisioningModel }: JobSpec): VmUsage {
-  return vmUsageOf(replicaGroups, provisioningModel);
+export function usageOfPlacement({
+  replicaGroups,
+  provisioningModel,
+}: Pick<JobSpec, 'replicaGroups' | 'provisioningModel'>): VmUsage {
+  return replicaGroups.reduce((sum, { count, ...machine }) => {
+    const perHourUsd = limitPriceOf({ ...machine, count: 1 }, provisioningModel);
+    const priced = { microUsdPerHour: Math.round((perHourUsd ?? 0) * 1e6), unpricedVms: perHourUsd === null ? 1 : 0 };
+    return addUsage(sum, { vms: 1, ...priced }, count);
+  }, NO_VMS);
 }
 
 /** The group of a kept VM, with a count of one. */
 export function keptGroupOf({ spec }: Pick<Job, 'spec'>, { replica }: KeptVm): ReplicaGroup {
   const role = replicasOf(spec).find((each) => replicaName(each) === replica)?.role;
   return { ...(spec.replicaGroups.find((each) => each.role === role) ?? spec.replicaGroups[0]), count: 1 };
-}
-
-function vmUsageOf(groups: readonly ReplicaGroup[], provisioningModel: ProvisioningModel): VmUsage {
-  return groups.reduce((sum, { count, ...machine }) => {
-    const perHourUsd = limitPriceOf({ ...machine, count: 1 }, provisioningModel);
-    const priced = { microUsdPerHour: Math.round((perHourUsd ?? 0) * 1e6), unpricedVms: perHourUsd === null ? 1 : 0 };
-    return addUsage(sum, { vms: 1, ...priced }, count);
-  }, NO_VMS);
 }
 
 /** Flex-start costs no more than on demand where its price is not known (Compute Engine docs, "About Flex-start VMs"). */

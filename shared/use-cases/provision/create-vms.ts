@@ -45,8 +45,8 @@ export async function createVms(
   const shortage = await vms.findShortage(requests);
   if (shortage !== undefined) {
     // Those of a delivery that has crashed.
-    const deletions = await Promise.all(requests.map((request) => deleteOwn(vms, request)));
-    return { failure: shortage, vmsCreated: 0, areVmsGone: areAllGone(deletions) };
+    const areVmsGone = await areAllGone(requests.map((request) => deleteOwn(vms, request)));
+    return { failure: shortage, vmsCreated: 0, areVmsGone };
   }
   const answers = await createWithRetry(vms, requests, pause);
   const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
@@ -54,11 +54,10 @@ export async function createVms(
   if (failed !== undefined) {
     const created = new Set(outcomes.flatMap(({ request, outcome }) => (outcome === 'FAILED' ? [] : [request])));
     // Requests without an answer are looked up as well: their creation may have been under way.
-    const deletions = await Promise.all(
+    const areVmsGone = await areAllGone(
       requests.map((request) => (created.has(request) ? vms.delete(request) : deleteOwn(vms, request))),
     );
-    const vmsCreated = answers.filter(isBilled).length;
-    return { failure: failed.failure, vmsCreated, areVmsGone: areAllGone(deletions) };
+    return { failure: failed.failure, vmsCreated: answers.filter(isBilled).length, areVmsGone };
   }
   const rejected = answers.find((answer) => answer.status === 'rejected');
   if (rejected !== undefined) {
@@ -118,16 +117,16 @@ function isRateLimited(answer: Answer): answer is PromiseFulfilledResult<Failed>
   );
 }
 
-async function deleteOwn(vms: VmCreation, request: VmRequest): Promise<Deletion> {
+type Deletion = ReturnType<VmCreation['delete']>;
+
+async function deleteOwn(vms: VmCreation, request: VmRequest): Deletion {
   const found = await vms.find(request);
   const isOwn = found?.jobId === request.jobId && found.attempt === request.attempt;
   return isOwn ? vms.delete(request) : 'GONE';
 }
 
-type Deletion = Awaited<ReturnType<VmCreation['delete']>>;
-
-function areAllGone(deletions: readonly Deletion[]): boolean {
-  return deletions.every((outcome) => outcome === 'GONE');
+async function areAllGone(deletions: readonly Deletion[]): Promise<boolean> {
+  return (await Promise.all(deletions)).every((outcome) => outcome === 'GONE');
 }
 
 function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 'vmName'>, instanceId: string) {
@@ -162,10 +161,9 @@ export async function findPendingVms(
     return undefined;
   }
   if (isGone || isOverdue) {
-    const deletions = await Promise.all(wanted.map((vm) => vms.delete(vm)));
+    const areVmsGone = await areAllGone(wanted.map((vm) => vms.delete(vm)));
     const vmsCreated = found.filter(({ vm }) => (vm === undefined ? mayHaveStarted(job, now) : hasStarted(vm))).length;
-    const failure = capacityWaitOver(job, { startedVms, vmsCreated, now });
-    return { failure, vmsCreated, areVmsGone: areAllGone(deletions) };
+    return { failure: capacityWaitOver(job, { startedVms, vmsCreated, now }), vmsCreated, areVmsGone };
   }
   if (isWaiting) {
     return startedVms === 0 ? undefined : { pendingUntil: job.pendingUntil, startedVms };

@@ -1,5 +1,5 @@
 import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
-import type { Job, TimestampMs, WaitedLimit } from '#shared/domain/job.ts';
+import type { Job, TimestampMs } from '#shared/domain/job.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 import { findExceeded, isVmLimitName } from '#shared/domain/vm-limits.ts';
 import { isBefore, type WaitingJob, zonesOf } from '#shared/domain/waiting-order.ts';
@@ -54,15 +54,14 @@ async function wakeFirst(
 function needs(job: Job, { waitsFor, spec }: WaitingJob): boolean {
   if (isVmLimitName(waitsFor.metric)) {
     // Admitted already, or to fail at once.
-    return !(job.status === 'QUEUED' && job.isAdmitted) && fits(job, waitsFor);
+    const isAdmitted = job.status === 'QUEUED' && job.isAdmitted;
+    return (
+      !isAdmitted && findExceeded(usageOfPlacement(job.spec), { [waitsFor.metric]: { max: waitsFor.limit } }) === null
+    );
   }
   const demand = quotaDemandOf(job.spec.replicaGroups, waitsFor);
   const isIn = zonesOf(waitsFor, job).length > 0 && isCounted(job, waitsFor.metric, spec.provisioningModel);
   return isIn && demand !== null && demand <= waitsFor.limit;
-}
-
-function fits({ spec }: Job, { metric, limit: max }: WaitedLimit): boolean {
-  return findExceeded(usageOfPlacement(spec), { [metric]: { max } }) === null;
 }
 
 /**

@@ -17,18 +17,12 @@ export function describeDenial({ status, isOfProxy, authorization = '' }: Denial
   if (isOfProxy) {
     return 'Identity-Aware Proxy is on for the service of the API, and accepts no identity token of the command line. The operator turns it off with `gcloud run services update dropforge-api --no-iap`, and deploys the page behind it with page_access in Terraform';
   }
-  const email = claimsSchema.safeParse(parseJson(payloadOf(authorization))).data?.email;
+  const payload = Buffer.from(authorization.split('.')[1] ?? '', 'base64url').toString('utf8');
+  const email = claimsSchema.safeParse(parseJson(payload)).data?.email;
   if (status === 401) {
     return `Cloud Run did not accept the identity token of ${email ?? 'this account'}. Run \`gcloud auth login\`, and write the deployment file again, since the token is for its API: \`terraform -chdir=terraform output -json deployment > deployment.json\``;
   }
-  const member = email === undefined ? 'user:EMAIL' : `${isServiceAccount(email) ? 'serviceAccount' : 'user'}:${email}`;
+  const kind = email?.endsWith('.gserviceaccount.com') ? 'serviceAccount' : 'user';
+  const member = `${kind}:${email ?? 'EMAIL'}`;
   return `${email ?? 'this account'} may not call the API. Ask the operator to apply Terraform with api_access = { members = ["${member}"] }, or with a group of it; a new member can take some minutes. With another account, run \`gcloud auth login\``;
-}
-
-function payloadOf(token: string): string {
-  return Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8');
-}
-
-function isServiceAccount(email: string): boolean {
-  return email.endsWith('.gserviceaccount.com');
 }

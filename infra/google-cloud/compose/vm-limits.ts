@@ -6,14 +6,9 @@ export function vmLimitsOf(settings: Settings<'VMS_MAX' | 'USD_PER_HOUR_MAX'>): 
   const { VMS_MAX: vms, USD_PER_HOUR_MAX: usd } = settings;
   const vmReason = `this deployment runs at most ${vms} VMs at a time`;
   const usdReason = `the VMs of this deployment may cost at most ${usd} US dollars an hour at list price`;
+  const usdRemedy = 'have usd_per_hour_max raised or set to null (Terraform)';
   return {
     VMS_MAX: { max: vms, reason: vmReason, remedy: 'have vms_max raised (Terraform)' },
-    ...(usd !== undefined && {
-      USD_PER_HOUR_MAX: {
-        max: usd,
-        reason: usdReason,
-        remedy: 'have usd_per_hour_max raised or set to null (Terraform)',
-      },
-    }),
+    USD_PER_HOUR_MAX: usd === undefined ? undefined : { max: usd, reason: usdReason, remedy: usdRemedy },
   };
 }

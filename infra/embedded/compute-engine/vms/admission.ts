@@ -101,13 +101,6 @@ export function hasCapacity(zone: string, { config, occupiedZones, stockouts, is
   return !isFull && occupiedZones.filter((occupied) => occupied === zone).length < vmsMax;
 }
 
-export function machineLimitMessage(vmsMax: number): string {
-  return (
-    `This machine runs at most ${vmsMax} VMs at a time (vmsMax in the configuration of dropforge up). ` +
-    'Wait for one to end, or raise vmsMax.'
-  );
-}
-
 const STOCKOUT_CODES = ['ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS'];
 
 /**
@@ -125,7 +118,10 @@ function stockoutOf({ zone, machineType, accelerator }: VmRequest, admission: Ad
     return causeOf('STOCKOUT', message, STOCKOUT_CODES);
   }
   if (occupiedZones.length >= config.vmsMax) {
-    return causeOf('STOCKOUT', machineLimitMessage(config.vmsMax), STOCKOUT_CODES);
+    const message =
+      `This machine runs at most ${config.vmsMax} VMs at a time (vmsMax in the configuration of dropforge up). ` +
+      'Wait for one to end, or raise vmsMax.';
+    return causeOf('STOCKOUT', message, STOCKOUT_CODES);
   }
   if (occupiedZones.filter((occupied) => occupied === zone).length >= zoneVmsMax) {
     const message =

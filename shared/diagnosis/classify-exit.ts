@@ -45,9 +45,7 @@ export function classifyExit(exit: ExitFacts, facts: JobFacts): ReplicaExit {
   }
   const conclusion = diagnose(exit, facts);
   const cause = causeOf(codeOf(exit, exit.reason, conclusion), messageOf(exit, facts.jobId, conclusion), exit.evidence);
-  const { unreachableHost } = exit;
-  const located = unreachableHost === undefined ? cause : { ...cause, unreachableHost };
-  return { outcome: 'FAILED', cause: withDiagnosis(located, conclusion) };
+  return { outcome: 'FAILED', cause: withDiagnosis({ ...cause, unreachableHost: exit.unreachableHost }, conclusion) };
 }
 
 /** Requests of the agent itself. What a program prints decides nothing here; it has a diagnosis. */

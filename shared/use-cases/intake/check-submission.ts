@@ -1,4 +1,3 @@
-import type { CauseCode } from '#shared/domain/cause.ts';
 import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
@@ -83,8 +82,6 @@ export type SubmitOutcome =
 
 type Rejected = Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }>;
 
-const PERIMETER_DENIED = 'PERIMETER_DENIED' satisfies CauseCode;
-
 /** A submission that passed all checks, with what `submitJob` creates from it; or why it did not. */
 export type SubmissionCheck =
   | {
@@ -114,14 +111,14 @@ export async function checkSubmission(ports: CheckPorts, submission: Submission)
 }
 
 function refusalOf({ summary }: PerimeterDeniedError): Rejected {
-  const problem = { code: PERIMETER_DENIED, message: summary, remedy: PERIMETER_REMEDY };
+  const problem = { code: 'PERIMETER_DENIED', message: summary, remedy: PERIMETER_REMEDY };
   return { verdict: 'REFUSED', jobId: null, problems: [problem], warnings: [] };
 }
 
 /** A perimeter that has changed can deny what its rules allow, for a while: the message is delivered again. */
 function retryDenial(outcome: Rejected, { publishedAt, now }: Submission): Rejected {
   const isSettling = publishedAt !== undefined && now - publishedAt < PERIMETER_SETTLING_MS_MAX;
-  const isDenied = outcome.verdict === 'REFUSED' && outcome.problems.every(({ code }) => code === PERIMETER_DENIED);
+  const isDenied = outcome.verdict === 'REFUSED' && outcome.problems.every(({ code }) => code === 'PERIMETER_DENIED');
   return isSettling && isDenied ? { ...outcome, verdict: 'WAITING', isTransient: true } : outcome;
 }
 

@@ -67,6 +67,16 @@ install_driver() {
   local name="$driver_branch-server"
   apt-get install -y --no-install-recommends linux-gcp "linux-modules-nvidia-$name$driver_suffix-gcp" \
     "nvidia-headless-no-dkms-$name$driver_suffix" "nvidia-utils-$name"
+  keep_gpus_initialized
+}
+
+# Ubuntu starts the daemon with --no-persistence-mode: each nvidia-smi would initialize all GPUs again, for seconds, and
+# the counts of memory errors, which the agent reads, would be lost when a program ends.
+keep_gpus_initialized() {
+  local unit="$ROOT/etc/systemd/system/nvidia-persistenced.service.d"
+  install -d "$unit"
+  printf '%s\n' '[Service]' ExecStart= 'ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --verbose' \
+    >"$unit/dropforge.conf"
 }
 
 # Versions that are held: a daemon that is upgraded would restart under a running job.

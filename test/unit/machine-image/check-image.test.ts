@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -151,6 +151,17 @@ describe('the configuration of Docker', () => {
     expect(script).toMatch(/"docker-ce=5:\$DOCKER_VERSION-1~ubuntu/);
     expect(script).toMatch(/\$name=\$NVIDIA_TOOLKIT_VERSION-1/);
   });
+});
+
+it('keeps GPUs initialized, which counts of memory errors and the first call of each program depend on', () => {
+  const script = readFileSync(join(FOLDER, 'provision.sh'), 'utf8');
+  const [, body = ''] = /^keep_gpus_initialized\(\) \{\n([\s\S]+?)\n\}\n/m.exec(script) ?? [];
+  execFileSync('bash', ['-c', body.replace('local ', '')], { env: { ...process.env, ROOT: root } });
+  const unit = readFileSync(join(root, 'etc/systemd/system/nvidia-persistenced.service.d/dropforge.conf'), 'utf8');
+  // Ubuntu's own line has --no-persistence-mode.
+  expect(unit.split('\n').slice(0, 2)).toEqual(['[Service]', 'ExecStart=']);
+  expect(unit).toMatch(/^ExecStart=\S+ --user nvidia-persistenced --verbose$/m);
+  expect(script).toMatch(/nvidia-utils-\$name"\n {2}keep_gpus_initialized\n/);
 });
 
 describe('check-image.sh on this machine', () => {

@@ -34,13 +34,10 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
     } catch (error) {
       // 403 if the caller may not list the bucket, whether or not the object exists (docs, "HTTP status and error codes
       // for JSON").
-      if (statusOf(error) === FORBIDDEN) {
-        throw deniedError(error, object);
-      }
       if (isMissing(error)) {
         return undefined;
       }
-      throw error;
+      throw toStoreError(error, object);
     }
   }
 
@@ -50,11 +47,11 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
       await repeat(storage, () => storage.bucket(bucket).getFiles({ maxResults: 1, autoPaginate: false }));
       return true;
     } catch (error) {
-      const denied = statusOf(error) === FORBIDDEN ? deniedError(error, { bucket, name: '' }) : undefined;
-      if (denied instanceof PerimeterDeniedError) {
-        throw denied;
+      const thrown = toStoreError(error, { bucket, name: '' });
+      if (thrown instanceof PerimeterDeniedError) {
+        throw thrown;
       }
-      if (isMissing(error) || denied !== undefined) {
+      if (isMissing(error) || thrown instanceof AccessDeniedError) {
         return false;
       }
       throw error;
@@ -65,7 +62,10 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
     stat,
     hasBucket,
     locateBucket: (bucket) => locateBucket(storage, bucket),
-    list: (query) => list(storage, query),
+    list: (query) =>
+      listPages(storage, query).catch((error: unknown) => {
+        throw toStoreError(error, { bucket: query.bucket, name: query.prefix });
+      }),
     async read(object, { generation, range } = {}) {
       // The stream reports a missing object too late. The generation pins the read against a concurrent overwrite.
       const info = await stat(object, generation);
@@ -104,18 +104,7 @@ async function locateBucket(storage: Storage, bucket: string): Promise<BucketLoc
     if (statusOf(error) === NOT_FOUND) {
       return 'MISSING';
     }
-    throw statusOf(error) === FORBIDDEN ? deniedError(error, { bucket, name: '' }) : error;
-  }
-}
-
-async function list(storage: Storage, query: ListQuery) {
-  try {
-    return await listPages(storage, query);
-  } catch (error) {
-    if (statusOf(error) === FORBIDDEN) {
-      throw deniedError(error, { bucket: query.bucket, name: query.prefix });
-    }
-    throw error;
+    throw toStoreError(error, { bucket, name: '' });
   }
 }
 
@@ -157,7 +146,11 @@ function toInfo(bucket: string, metadata: FileMetadata): ObjectInfo {
   };
 }
 
-function deniedError(error: unknown, object: ObjectName): AccessDeniedError {
+/** Access is denied, by a perimeter or without one; other errors are returned unchanged. */
+function toStoreError(error: unknown, object: ObjectName): unknown {
+  if (statusOf(error) !== FORBIDDEN) {
+    return error;
+  }
   const denial = findPerimeterDenial(error instanceof Error ? error.message : JSON.stringify(error));
   return denial === null ? new AccessDeniedError(object) : new PerimeterDeniedError(object, denial);
 }

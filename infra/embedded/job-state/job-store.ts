@@ -2,7 +2,7 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { SCHEMA } from '#infra/embedded/job-state/schema.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
-import { addUsage, findExceeded, type VmLimits, type VmUsage } from '#shared/domain/vm-limits.ts';
+import { addUsage, findExceeded, type VmUsage } from '#shared/domain/vm-limits.ts';
 import { isWaiting } from '#shared/domain/waiting-order.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
 import {
@@ -75,8 +75,11 @@ function commit(statements: Statements, change: Parameters<JobStore['commit']>[0
   if (statements.isHandled.get(job.jobId, eventId) !== undefined) {
     return 'DUPLICATE';
   }
-  if (usage !== undefined && limits !== undefined && isOverLimit(statements, { job, usage, limits })) {
-    return Number(statements.read.get(job.jobId)?.revision) === expectedRevision ? 'OVER_LIMIT' : 'STALE';
+  if (usage !== undefined && limits !== undefined) {
+    const added = addUsage(usage, readUsage(statements, job.jobId), -1);
+    if (added.vms > 0 && findExceeded(addUsage(readUsage(statements, null), added), limits) !== null) {
+      return Number(statements.read.get(job.jobId)?.revision) === expectedRevision ? 'OVER_LIMIT' : 'STALE';
+    }
   }
   const { changes } = statements.update.run(wakeAtOf(job), formatStoredJob(job), job.jobId, expectedRevision);
   if (changes === 0) {
@@ -100,13 +103,6 @@ function commit(statements: Statements, change: Parameters<JobStore['commit']>[0
 function readUsage(statements: Statements, jobId: string | null): VmUsage {
   const { vms, micro_usd_per_hour: microUsdPerHour, unpriced_vms: unpricedVms } = statements.usage.get(jobId) ?? {};
   return { vms: Number(vms), microUsdPerHour: Number(microUsdPerHour), unpricedVms: Number(unpricedVms) };
-}
-
-type Growth = { readonly job: Job; readonly usage: VmUsage; readonly limits: VmLimits };
-
-function isOverLimit(statements: Statements, { job, usage, limits }: Growth): boolean {
-  const added = addUsage(usage, readUsage(statements, job.jobId), -1);
-  return added.vms > 0 && findExceeded(addUsage(readUsage(statements, null), added), limits) !== null;
 }
 
 function jobOf({ body }: Record<string, unknown>): Job {

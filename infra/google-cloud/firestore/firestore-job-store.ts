@@ -164,11 +164,7 @@ function toDocument(job: Job, revision: number): Parameters<DocumentReference['s
 /** Of a job, or of all together; a document of the version before has none. */
 function toUsage(document: DocumentSnapshot | undefined): VmUsage {
   const numberAt = (key: keyof VmUsage) => Number(document?.get(key) ?? 0);
-  return {
-    vms: numberAt('vms'),
-    microUsdPerHour: numberAt('microUsdPerHour'),
-    unpricedVms: numberAt('unpricedVms'),
-  };
+  return { vms: numberAt('vms'), microUsdPerHour: numberAt('microUsdPerHour'), unpricedVms: numberAt('unpricedVms') };
 }
 
 function jobOf(document: DocumentSnapshot): Job {

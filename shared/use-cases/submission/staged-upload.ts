@@ -15,8 +15,6 @@ export type StagingPorts = {
   readonly intake: Pick<IntakeSettings, 'jobsBucket'>;
 };
 
-type Body = Parameters<ObjectStore['write']>[1];
-
 export type StagedPart = { readonly uploadId: string; readonly part: number; readonly body: Uint8Array };
 
 /** Stores one part of an upload. Repeating it keeps the part: another file is another upload. */
@@ -63,15 +61,15 @@ export async function keepPackage(ports: StagingPorts, info: ObjectInfo, target:
 }
 
 /** Looks first: this account may create objects but not replace them, which Cloud Storage may check first. */
-async function writeOnce(ports: StagingPorts, target: ObjectName, body: Body): Promise<ObjectInfo> {
-  const existing = await ports.objects.stat(target);
+async function writeOnce(
+  { objects }: StagingPorts,
+  target: ObjectName,
+  body: Parameters<ObjectStore['write']>[1],
+): Promise<ObjectInfo> {
+  const existing = await objects.stat(target);
   if (existing !== undefined) {
     return existing;
   }
-  return write(ports, target, body);
-}
-
-async function write({ objects }: StagingPorts, target: ObjectName, body: Body): Promise<ObjectInfo> {
   const written = await objects.write(target, body, { ifGeneration: '0' });
   const info = written === 'CONFLICT' ? await objects.stat(target) : written;
   if (info === undefined || info === 'NO_BUCKET') {

@@ -110,7 +110,12 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
     price: check.plan && describePrice(check.plan, parallelTrials(trialsOf(draft))),
     plan: check.plan,
     images: imagesOf(draft),
-    network: networkOf(draft),
+    network: {
+      // A subnetwork alone does not say which network it is in.
+      network: (draft.network ?? draft.subnetwork)?.value ?? null,
+      networkAttachment: draft.networkAttachment?.value ?? null,
+      region: draft.region?.value ?? null,
+    },
     isRunnable: errors.length === 0 && check.unsupported.length === 0,
   };
 }
@@ -119,15 +124,6 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
 function imagesOf(draft: JobDraft): readonly string[] {
   const uris = withPrebuiltRuntimes(draft).pools.flatMap(({ program }) => program.imageUri?.value ?? []);
   return [...new Set(uris)];
-}
-
-/** A subnetwork alone does not say which network it is in. */
-function networkOf({ network, subnetwork, networkAttachment, region }: JobDraft): VmNetwork {
-  return {
-    network: (network ?? subnetwork)?.value ?? null,
-    networkAttachment: networkAttachment?.value ?? null,
-    region: region?.value ?? null,
-  };
 }
 
 function isSuppliedOnSubmission({ code, path }: Problem): boolean {

@@ -1,4 +1,4 @@
-import { findFamily, type Machine } from '#shared/catalog/catalog.ts';
+import { findFamily, type Machine, type MachineFamily } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, type BootDiskType, type ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
@@ -13,7 +13,10 @@ const BOOT_DISK_GIB_MIN = 100;
 const BOOT_DISK_GIB_MAX = 64_000;
 
 /** For machine types that are not in the catalog, such as TPUs and misspelled names. */
-const FAMILY_DEFAULT = { bootDisks: ['pd-ssd', 'pd-standard', 'pd-balanced'], bootsFromMachineImages: true } as const;
+const FAMILY_DEFAULT: Pick<MachineFamily, 'bootDisks' | 'bootsFromMachineImages'> = {
+  bootDisks: ['pd-ssd', 'pd-standard', 'pd-balanced'],
+  bootsFromMachineImages: true,
+};
 
 /** The boot disk of a pool's machines; invalid values are reported and replaced by the default. */
 export function checkDisk(
@@ -21,24 +24,14 @@ export function checkDisk(
   { machineType }: Machine,
   findings: Findings,
 ): Pick<ReplicaGroup, 'bootDiskGib' | 'bootDiskType'> {
-  const { bootDisks: types, bootsFromMachineImages } = findFamily(machineType) ?? FAMILY_DEFAULT;
   return {
     bootDiskGib: checkSize(bootDiskGib, findings),
-    bootDiskType: checkType(bootDiskType, { machineType, types, bootsFromMachineImages }, findings),
+    bootDiskType: checkType(bootDiskType, machineType, findings),
   };
 }
 
-type DiskChoice = {
-  readonly machineType: string;
-  readonly types: readonly [BootDiskType, ...BootDiskType[]];
-  readonly bootsFromMachineImages: boolean;
-};
-
-function checkType(
-  given: Located<string> | undefined,
-  { machineType, types, bootsFromMachineImages }: DiskChoice,
-  findings: Findings,
-): BootDiskType {
+function checkType(given: Located<string> | undefined, machineType: string, findings: Findings): BootDiskType {
+  const { bootDisks: types, bootsFromMachineImages } = findFamily(machineType) ?? FAMILY_DEFAULT;
   const type = BOOT_DISK_TYPES.find((known) => known === given?.value);
   if (given === undefined || given.value === '') {
     return types[0];

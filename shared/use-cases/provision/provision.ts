@@ -166,14 +166,8 @@ type NoPlacement = Pick<EventOf<'NO_PLACEMENT_LEFT'>, 'retryAt' | 'behind' | 'ex
 async function reportNoPlacement(ports: ProvisionPorts, job: JobIn<'QUEUED'>, why: NoPlacement): Promise<void> {
   const { jobId, attempt, placementRound } = job;
   const eventId = `no-place-${attempt}-${placementRound}`;
-  const after = await handleJobEvent(ports, {
-    ...why,
-    type: 'NO_PLACEMENT_LEFT',
-    eventId,
-    jobId,
-    attempt,
-    placementRound,
-  });
+  const event = { ...why, type: 'NO_PLACEMENT_LEFT', eventId, jobId, attempt, placementRound } as const;
+  const after = await handleJobEvent(ports, event);
   if (job.isAdmitted || (isVmLimitName(job.waitsFor?.metric) && after?.waitsFor === null)) {
     await wakeForVmLimits(ports, `left-${jobId}-${attempt}-${placementRound}`, why.at);
   }

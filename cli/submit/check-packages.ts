@@ -16,9 +16,8 @@ import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, NO_DETAILS, type PackageReport } from '#shared/package/inspect-package.ts';
 import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
 import { machineGroupOf } from '#shared/package/lint/lint-subject.ts';
+import { type NamedReport, validateArchives } from '#shared/package/validate-archives.ts';
 import type { Problem } from '#shared/protocol/report.ts';
-
-export type NamedReport = { readonly name: string; readonly report: PackageReport };
 
 type Findings = {
   readonly problems: readonly Problem[];
@@ -63,7 +62,7 @@ export function validatePackages(
 ): Findings {
   const { module, plan, reachesInternet } = job;
   const reports = packages.map(({ report }) => report);
-  const found: Findings[] = [validateArchives(packages, module)];
+  const found: Findings[] = [validateArchives(packages, module ?? null, packages.length > 1)];
   if (module !== undefined && plan !== null) {
     const { groups } = plan;
     const { pythonVersion, packages: imagePackages } = job.image ?? { pythonVersion: null, packages: null };
@@ -77,25 +76,6 @@ export function validatePackages(
     problems: found.flatMap(({ problems }) => problems),
     warnings: found.flatMap(({ warnings }) => warnings),
     hints: found.flatMap(({ hints = [] }) => hints),
-  };
-}
-
-/** Same rule as intake: if one package contains the module, it is not reported as missing in the others. */
-function validateArchives(packages: readonly NamedReport[], module: string | undefined): Findings {
-  const validated = packages.map(({ name, report }) => {
-    const ofModule = module === undefined ? { problems: [], warnings: [] } : report.validateModule(module);
-    return { name, report, ofModule };
-  });
-  const hasModule = validated.some(({ report, ofModule }) => report.problems.length + ofModule.problems.length === 0);
-  const withName = (name: string, problem: Problem): Problem =>
-    packages.length > 1 ? { ...problem, message: `${name}: ${problem.message}` } : problem;
-  return {
-    problems: validated.flatMap(({ name, report, ofModule }) =>
-      [...report.problems, ...(hasModule ? [] : ofModule.problems)].map((problem) => withName(name, problem)),
-    ),
-    warnings: validated.flatMap(({ name, report, ofModule }) =>
-      [...report.warnings, ...ofModule.warnings].map((warning) => withName(name, warning)),
-    ),
   };
 }
 

@@ -8,6 +8,7 @@ import { inspectPackage, type PackageReport } from '#shared/package/inspect-pack
 import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
 import { machineGroupOf } from '#shared/package/lint/lint-subject.ts';
 import { checkWheelArchitecture } from '#shared/package/metadata/wheel.ts';
+import { validateArchives } from '#shared/package/validate-archives.ts';
 import {
   AccessDeniedError,
   type ObjectInfo,
@@ -60,7 +61,10 @@ export async function checkPackages(
     const report = isKnown ? known.report : await inspectPackage(packageSourceOf(ports.objects, info));
     inspected.push({ uri, info, report });
   }
-  const findings = programs.map((program) => findingsOf(program, inspected));
+  const findings = programs.map((program) => {
+    const named = packagesOf(program, inspected).map(({ uri, report }) => ({ name: uri, report }));
+    return validateArchives(named, program.module, inspected.length > 1);
+  });
   return {
     packages: inspected.map(({ uri, info }) => pin(uri, info)),
     problems: [...problems, ...tooLarge, ...unique(findings.flatMap((finding) => finding.problems))],
@@ -82,27 +86,6 @@ function packagesOf({ packageUris }: Program, inspected: readonly Inspected[]): 
   return packageUris.flatMap((wanted) => inspected.find(({ uri }) => uri === wanted) ?? []);
 }
 
-function findingsOf(program: Program, inspected: readonly Inspected[]): Pick<PackageCheck, 'problems' | 'warnings'> {
-  const { module } = program;
-  const packages = packagesOf(program, inspected).map((one) => ({
-    ...one,
-    ofModule: module === null ? { problems: [], warnings: [] } : one.report.validateModule(module),
-  }));
-  const isModuleFound = packages.some(
-    ({ report, ofModule }) => report.problems.length + ofModule.problems.length === 0,
-  );
-  const withUri = (uri: string, problem: Problem): Problem =>
-    inspected.length > 1 ? { ...problem, message: `${uri}: ${problem.message}` } : problem;
-  return {
-    problems: packages.flatMap(({ uri, report, ofModule }) =>
-      [...report.problems, ...(isModuleFound ? [] : ofModule.problems)].map((problem) => withUri(uri, problem)),
-    ),
-    warnings: packages.flatMap(({ uri, report, ofModule }) =>
-      [...report.warnings, ...ofModule.warnings].map((warning) => withUri(uri, warning)),
-    ),
-  };
-}
-
 function pin(uri: string, { generation, crc32c, sizeBytes }: ObjectInfo): PackageRef {
   return { uri, generation, crc32c, sizeBytes };
 }
@@ -111,13 +94,10 @@ function pin(uri: string, { generation, crc32c, sizeBytes }: ObjectInfo): Packag
 export function lintJobPackages(
   spec: JobSpec,
   { reportsOf }: Pick<PackageCheck, 'reportsOf'>,
-  {
-    runtimeOf,
-    architectureOf,
-    internetAccess,
-  }: Pick<IntakeSettings, 'runtimeOf' | 'architectureOf' | 'internetAccess'>,
+  intake: Pick<IntakeSettings, 'runtimeOf' | 'architectureOf' | 'internetAccess'>,
 ): Pick<PackageCheck, 'problems' | 'warnings'> {
-  const runtime = runtimeOf(spec.runtimeVersion);
+  const { architectureOf, internetAccess } = intake;
+  const runtime = intake.runtimeOf(spec.runtimeVersion);
   const found = programsOf(spec).map((program) =>
     lintPackages({
       packages: reportsOf(program),

@@ -50,11 +50,10 @@ export type ObjectClient = {
   ): Promise<'written' | 'exists'>;
   copy(from: ObjectName, to: ObjectName): Promise<void>;
   /** Deletes the live object if it has this generation, if one is given; with `isVersion` that one permanently. */
-  delete(
-    object: ObjectName & { readonly generation?: string },
-    options?: { readonly isVersion?: boolean },
-  ): Promise<void>;
+  delete(object: ObjectName & Deletion): Promise<void>;
 };
+
+type Deletion = { readonly generation?: string; readonly isVersion?: boolean };
 
 export function createObjectClient(
   { storage: endpoint, projectId }: Pick<Target, 'storage' | 'projectId'>,
@@ -111,7 +110,7 @@ export function createObjectClient(
       }
     },
     copy: (from, to) => withUserErrors(from, copyOnce(fileOf(from), fileOf(to))),
-    delete: (object, options) => withUserErrors(object, deleteOnce(fileOf(object), { ...object, ...options })),
+    delete: (object) => withUserErrors(object, deleteOnce(fileOf(object), object)),
   };
 }
 
@@ -128,8 +127,6 @@ async function copyOnce(from: File, to: File): Promise<void> {
   const send = (preconditionOpts: object) => pinned.copy(to, { preconditionOpts });
   await writeOnce(to, undefined, { send, sums: () => source });
 }
-
-type Deletion = { readonly generation?: string; readonly isVersion?: boolean };
 
 async function deleteOnce(file: File, { generation, isVersion }: Deletion): Promise<void> {
   const pinned = generation ?? String((await repeat(file.storage, () => file.getMetadata()))[0].generation);

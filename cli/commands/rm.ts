@@ -19,7 +19,7 @@ export const rm: Command = {
     const isRecursive = invocation.isSet('recursive');
     const includeVersions = invocation.isSet('all-versions');
     for (const object of await findObjects(client, invocation.operands, { isRecursive, includeVersions })) {
-      await client.delete(object, { isVersion: includeVersions });
+      await client.delete({ ...object, isVersion: includeVersions });
       const uri = `${toGsUri(object)}${includeVersions ? `#${object.generation}` : ''}`;
       invocation.print({ json: { deleted: uri }, text: `Deleted ${uri}` });
     }

@@ -26,7 +26,7 @@ type Findings = {
 };
 
 /** The Python version of a machine image, and the packages that it has. */
-export type ImageFacts = { readonly pythonVersion: string; readonly packages: readonly string[] };
+type ImageFacts = { readonly pythonVersion: string; readonly packages: readonly string[] };
 
 /** Inspects an archive, or the archive built from a folder, with intake's checks. Throws Failure if unreadable. */
 export async function inspectLocalPackage(path: string): Promise<PackageReport> {

@@ -17,7 +17,7 @@ const LABELS: Partial<Readonly<Record<HealthCode, string>>> = {
 /** Limit on how often a job continues after a cause of this kind, and the cause with which it ends then. */
 type Recovery = { readonly countMax: number; readonly end: CauseCode; readonly isInRow?: true };
 
-export const HEALTH_RECOVERIES: Partial<Readonly<Record<CauseCode, Recovery>>> = {
+const HEALTH_RECOVERIES: Partial<Readonly<Record<CauseCode, Recovery>>> = {
   STALL_RESTARTED: { countMax: 3, end: 'TRAINING_STALLED' },
   ROLLED_BACK: { countMax: 2, end: 'METRIC_NOT_FINITE' },
   // A program can print what looks like a fault of the GPU. Long trainings on many GPUs meet several, far apart.

@@ -7,7 +7,7 @@ export type VmLimit = {
   readonly remedy: string;
 };
 
-export const VM_LIMIT_NAMES = ['VMS_MAX', 'USD_PER_HOUR_MAX'] as const;
+const VM_LIMIT_NAMES = ['VMS_MAX', 'USD_PER_HOUR_MAX'] as const;
 export type VmLimitName = (typeof VM_LIMIT_NAMES)[number];
 export type VmLimits = { readonly [Name in VmLimitName]?: VmLimit | undefined };
 

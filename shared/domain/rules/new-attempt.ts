@@ -73,15 +73,8 @@ export function interruptAttempt(job: PlacedJob, cause: Cause, moment: Moment): 
 }
 
 /** The new attempt number fences off the VMs of this one, which are torn down. */
-function startNewAttempt(
-  job: PlacedJob,
-  cause: Cause,
-  {
-    at,
-    timeouts,
-    backoffMs = interruptionBackoffMs(job.counts.interruptionsInRow),
-  }: Moment & { readonly backoffMs?: number },
-): Transition {
+function startNewAttempt(job: PlacedJob, cause: Cause, moment: Moment & { readonly backoffMs?: number }): Transition {
+  const { at, timeouts, backoffMs = interruptionBackoffMs(job.counts.interruptionsInRow) } = moment;
   const ranMs = job.ranMs + (job.status === 'RUNNING' ? Math.max(0, at - job.ranAt) : 0);
   if (remainingRunningMs({ ranMs, spec: job.spec }) === 0) {
     return failJob(job, maxRunningTimeExceeded(job, [cause.message]), { at, timeouts });

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 
 /** The retries of a deployment without its delays. */
 export const SHORT_RETRIES = { retryDelayMultiplier: 0.001 };
@@ -17,6 +16,12 @@ export type Fault =
   | { readonly kind: 'PARTIAL'; readonly afterBytes: number };
 
 export type Operation = 'buckets' | 'list' | 'stat' | 'media' | 'insert' | 'start' | 'chunk' | 'delete' | 'copy';
+
+/**
+ * The connection has been broken, so nothing may follow. The library's own mark of a response that was sent is written
+ * like any other once the process has replaced its global `Response`, as other tests do.
+ */
+const NO_RESPONSE = new Promise<Response>(() => {});
 
 type App = { fetch(request: Request): Response | Promise<Response> };
 
@@ -45,7 +50,7 @@ export function createStorageFaults(app: App) {
         if ('resetAndDestroy' in incoming.socket) {
           incoming.socket.resetAndDestroy();
         }
-        return RESPONSE_ALREADY_SENT;
+        return NO_RESPONSE;
       case 'PARTIAL':
         await app.fetch(await firstBytesOf(request, fault.afterBytes));
         return rejection(503, 'backendError', 'Injected: 503.');
@@ -60,7 +65,7 @@ export function createStorageFaults(app: App) {
           sent.writeHead(response.status, { ...Object.fromEntries(response.headers), 'content-length': body.length });
           sent.write(body.subarray(0, fault.afterBytes), () => void sent.destroy());
         }
-        return RESPONSE_ALREADY_SENT;
+        return NO_RESPONSE;
       }
     }
   });

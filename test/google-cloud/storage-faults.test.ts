@@ -222,6 +222,9 @@ function nameOf(fault: Fault): string {
       return 'is reset';
     case 'BROKEN':
       return `is performed, and its answer breaks off after ${fault.afterBytes} bytes`;
+    case 'EMPTY':
+    case 'STALL':
+      return 'is answered without bytes, or not at all';
     case 'PARTIAL':
       return `is answered 503 after ${fault.afterBytes} bytes`;
   }
@@ -272,6 +275,12 @@ describe('a read', () => {
     const bytes = await cloud.store.read(object);
     bytes?.once('data', () => void cloud.embedded.write(object, randomBytes(270_000)));
     expect(digestOf(await buffer(bytes ?? Readable.from([])))).toBe(digestOf(BYTES));
+  });
+
+  it('repeats an answer without bytes as often as an error', async () => {
+    cloud.faulty.inject('media', { kind: 'EMPTY' }, 100);
+    const bytes = await cloud.store.read(await stored(BYTES));
+    await expect(bytes && buffer(bytes)).rejects.toMatchObject({ code: 'ERR_STREAM_PREMATURE_CLOSE' });
   });
 
   it('fails with the last error after its tries', async () => {

@@ -21,6 +21,7 @@ async function* readPieces({ file, sizeBytes, crc32c, range }: Source) {
   const computed = new CRC32C();
   const retries = startRetries(file.storage);
   while (position < endByte) {
+    const startByte = position;
     try {
       const options = { decompress: false, start: position, end: endByte - 1 };
       for await (const piece of file.createReadStream(options) as AsyncIterable<Buffer>) {
@@ -28,6 +29,9 @@ async function* readPieces({ file, sizeBytes, crc32c, range }: Source) {
         computed.update(piece);
         retries.restart();
         yield piece;
+      }
+      if (position === startByte) {
+        throw Object.assign(new Error('The answer has no bytes.'), { code: 'ERR_STREAM_PREMATURE_CLOSE' });
       }
     } catch (error) {
       await retries.next(error);

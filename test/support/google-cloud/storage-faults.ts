@@ -12,6 +12,10 @@ export type Fault =
   | { readonly kind: 'RESET' }
   /** The request is performed; the connection breaks after this many bytes of the answer's body. */
   | { readonly kind: 'BROKEN'; readonly afterBytes: number }
+  /** The request is answered with 200 and no bytes. */
+  | { readonly kind: 'EMPTY' }
+  /** The connection stays open without an answer. */
+  | { readonly kind: 'STALL' }
   /** The first bytes of a chunk of a resumable upload are received, then it is answered with 503. */
   | { readonly kind: 'PARTIAL'; readonly afterBytes: number };
 
@@ -46,6 +50,10 @@ export function createStorageFaults(app: App) {
       case 'STATUS':
         await request.arrayBuffer();
         return rejection(fault.status, 'backendError', `Injected: ${fault.status}.`);
+      case 'EMPTY':
+        return new Response('');
+      case 'STALL':
+        return NO_RESPONSE;
       case 'RESET':
         if ('resetAndDestroy' in incoming.socket) {
           incoming.socket.resetAndDestroy();

@@ -65,6 +65,10 @@ process.exitCode = await run(process.argv.slice(2), {
     return hasContainerEngine(process.env);
   },
 });
+// A request that is not answered would keep the process alive.
+if (interruption.signal.aborted && !hasStartedCloud) {
+  process.exit();
+}
 
 function createOutput(stream: WriteStream): Output {
   return {

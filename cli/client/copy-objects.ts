@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { createReadStream, createWriteStream, rmSync } from 'node:fs';
+import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { basename, dirname, join, posix, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { folderOf, isGsUri, isPattern, readGsUri } from '#cli/client/gs-uri.ts';
@@ -43,17 +43,27 @@ export async function runCopy(client: ObjectClient, { from, to }: Copy): Promise
   if (isGsUri(from) && isGsUri(to)) {
     await client.copy(readGsUri(from), readGsUri(to));
   } else if (isGsUri(from)) {
-    await mkdir(dirname(to), { recursive: true });
-    const temporary = `${to}.part`;
-    try {
-      await pipeline(client.open(readGsUri(from)), createWriteStream(temporary));
-      await rename(temporary, to);
-    } catch (error) {
-      await rm(temporary, { force: true });
-      throw error;
-    }
+    await download(client, from, to);
   } else {
     await client.write(readGsUri(to), () => createReadStream(from));
+  }
+}
+
+/** Also if the process exits, there is the whole file or none. */
+async function download(client: ObjectClient, from: string, to: string): Promise<void> {
+  if ((await stat(to).catch(() => undefined))?.isFile() === false) {
+    throw new Failure(`${to} is not a regular file: choose another name, or print the object with \`dropforge cat\`.`);
+  }
+  await mkdir(dirname(to), { recursive: true });
+  const temporary = `${to}.part`;
+  const discard = () => rmSync(temporary, { force: true });
+  process.once('exit', discard);
+  try {
+    await pipeline(client.open(readGsUri(from)), createWriteStream(temporary));
+    await rename(temporary, to);
+  } finally {
+    process.off('exit', discard);
+    discard();
   }
 }
 

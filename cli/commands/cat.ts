@@ -1,10 +1,10 @@
 import { text } from 'node:stream/consumers';
 import { findTarget } from '#cli/client/find-target.ts';
 import { createObjectClient, findObjects } from '#cli/client/object-client.ts';
-import type { Command } from '#cli/core/command.ts';
+import { interruptible } from '#cli/core/interruptible.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 
-export const cat: Command = {
+export const cat = interruptible({
   operands: [{ name: 'URI', summary: 'gs://BUCKET/OBJECT or a pattern', count: 'many' }],
   flags: [],
   async run(invocation) {
@@ -25,4 +25,4 @@ export const cat: Command = {
     }
     return 0;
   },
-};
+});

@@ -5,6 +5,7 @@ import { isGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient } from '#cli/client/object-client.ts';
 import type { Command } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
+import { orInterrupted } from '#cli/core/interruptible.ts';
 import { printReports } from '#cli/submit/print-reports.ts';
 
 export const cp: Command = {
@@ -31,15 +32,16 @@ export const cp: Command = {
     const client = createObjectClient(found);
     const toLocal = (path: string) =>
       isGsUri(path) ? path : resolve(invocation.io.cwd, path) + (path.endsWith('/') ? '/' : '');
-    const copies = await planCopies(client, {
-      sources: sources.map(toLocal),
-      target: toLocal(target),
-      isRecursive: invocation.isSet('recursive'),
-    });
-    for (const copy of copies) {
-      await runCopy(client, copy);
-      invocation.print({ json: copy, text: `Copied ${copy.from} to ${copy.to}` });
-    }
+    const copyAll = async () => {
+      const isRecursive = invocation.isSet('recursive');
+      const copies = await planCopies(client, { sources: sources.map(toLocal), target: toLocal(target), isRecursive });
+      for (const copy of copies) {
+        await runCopy(client, copy);
+        invocation.print({ json: copy, text: `Copied ${copy.from} to ${copy.to}` });
+      }
+      return copies;
+    };
+    const copies = await orInterrupted(invocation.io.interrupted, copyAll());
     await printReports(invocation, { client, uploadBucket: found.uploadBucket, copies });
     return 0;
   },

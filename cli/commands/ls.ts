@@ -1,13 +1,14 @@
 import { findTarget } from '#cli/client/find-target.ts';
 import { isPattern, readGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient, type ObjectClient, type StoredObject } from '#cli/client/object-client.ts';
-import type { Command, Invocation } from '#cli/core/command.ts';
+import type { Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
+import { interruptible } from '#cli/core/interruptible.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 
-export const ls: Command = {
+export const ls = interruptible({
   operands: [
     { name: 'URI', summary: 'gs://BUCKET/FOLDER or a pattern (default: list the buckets)', count: 'optional' },
   ],
@@ -35,7 +36,7 @@ export const ls: Command = {
     print(invocation, listing);
     return 0;
   },
-};
+});
 
 type Listing = { readonly folders: readonly string[]; readonly objects: readonly StoredObject[] };
 

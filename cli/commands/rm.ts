@@ -1,9 +1,9 @@
 import { findTarget } from '#cli/client/find-target.ts';
 import { createObjectClient, findObjects } from '#cli/client/object-client.ts';
-import type { Command } from '#cli/core/command.ts';
+import { interruptible } from '#cli/core/interruptible.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 
-export const rm: Command = {
+export const rm = interruptible({
   operands: [{ name: 'URI', summary: 'gs://BUCKET/OBJECT or a pattern', count: 'many' }],
   flags: [
     { name: 'recursive', letter: 'r', summary: 'delete folders recursively' },
@@ -25,4 +25,4 @@ export const rm: Command = {
     }
     return 0;
   },
-};
+});

@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type ChildProcess, execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { closeServer, listen } from '#infra/embedded/http/server.ts';
 import type { Deployment } from '../../cli/client/deployment.ts';
 import { startTestCloud, type TestCloud, viewOf } from '../support/cli/test-cloud.ts';
@@ -64,7 +64,11 @@ async function describeDeployment(change: Partial<Deployment>): Promise<void> {
 }
 
 /** Runs the CLI as a process, without any credentials except those in `environment`. */
-function dropforge(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+function dropforge(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  onStarted = (_: ChildProcess) => {},
+) {
   const env = {
     PATH: join(work, 'bin'),
     HOME: work,
@@ -74,9 +78,10 @@ function dropforge(args: readonly string[], environment: Readonly<Record<string,
     ...environment,
   };
   return new Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }>((resolve) => {
-    execFile(process.execPath, [CLI, ...args], { cwd: work, env }, (error, stdout, stderr) =>
+    const child = execFile(process.execPath, [CLI, ...args], { cwd: work, env }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
+    onStarted(child);
   });
 }
 
@@ -108,6 +113,23 @@ describe('a Cloud Storage with transient errors', () => {
     const written = await cloud.store.read({ bucket: 'jobs', name: 'b.txt' });
     expect(written && (await text(written))).toBe('local');
     expect(cloud.faulty.unseen()).toEqual([]);
+  });
+
+  it('that does not answer keeps no command from ending by Ctrl-C, and leaves no part of a file', async () => {
+    await cloud.store.write({ bucket: 'jobs', name: 'a.txt' }, Buffer.from('content'));
+    const children: ChildProcess[] = [];
+    const commands = [
+      ['cp', 'gs://jobs/a.txt', 'a.txt'],
+      ['cat', 'gs://jobs/a.txt'],
+    ];
+    cloud.faulty.inject('media', { kind: 'STALL' }, commands.length);
+    const ended = commands.map((args) => dropforge(args, {}, (child) => void children.push(child)));
+    await vi.waitUntil(() => cloud.faulty.operations.filter((one) => one === 'media').length === 2, 20_000);
+    for (const child of children) {
+      child.kill('SIGINT');
+    }
+    expect(await Promise.all(ended)).toEqual(commands.map(() => ({ code: 1, stdout: '', stderr: 'Interrupted.\n' })));
+    expect(await readdir(work)).toEqual(['deployment.json']);
   });
 
   it('does not end the submission of a job', async () => {

@@ -1,4 +1,6 @@
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCli, startTestCloud, type TestCloud } from '../../support/cli/test-cloud.ts';
@@ -85,6 +87,18 @@ describe('dropforge cp', () => {
     const { code, stderr } = await cli('cp', 'gs://jobs/run/log.txt', 'again.txt');
     expect([code, stderr]).toEqual([1, expect.stringContaining('Permission denied on gs://jobs/run/log.txt')]);
     expect((await readdir(work)).sort()).toEqual(['log.txt', 'model']);
+  });
+
+  it('does not replace what is not a regular file, such as a device', async () => {
+    await put('run/log.txt');
+    const socket = createServer().listen(join(work, 'socket'));
+    await once(socket, 'listening');
+    expect(await cli('cp', 'gs://jobs/run/log.txt', 'socket')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('socket is not a regular file'),
+    });
+    expect((await stat(join(work, 'socket'))).isSocket()).toBe(true);
+    socket.close();
   });
 
   it('follows links to files, and fails for a folder without files', async () => {

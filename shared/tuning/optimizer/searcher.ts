@@ -1,6 +1,6 @@
 import { fitFailures, modelFailures } from './failure-model.ts';
 import type { Hyperparameters } from './gaussian-process.ts';
-import { compareRepeats, isNoisy } from './noise.ts';
+import { compareRepeats, isNoisy, type Repeats } from './noise.ts';
 import { createHalton, type Random } from './random.ts';
 import { findMostPromising } from './search-acquisition.ts';
 import { coordinateOf, keyOf, type Point, pointFromSamples, type SearchSpace } from './search-space.ts';
@@ -50,7 +50,7 @@ export function createSearcher(
   const usual = createPendingModel(data, fitted, space);
   const exploring = createPendingModel(data, cautious, space);
   const failureModel = modelFailures(data, fitted, space);
-  const repeated = findPointToRepeat(data, fitted);
+  const repeated = findPointToRepeat(data, fitted, compareRepeats(all));
   return {
     search({ pending, ordinal, random, isTaken }) {
       if (repeated !== undefined && !pending.some((point) => keyOf(point) === keyOf(repeated))) {
@@ -79,11 +79,11 @@ export function createSearcher(
 
 /**
  * The point with the best report, if the model suspects noise and no values were tried twice: the second report shows
- * whether there is any, and whether the first one was luck. Further repetitions are not better than other trials.
+ * whether there is any, and whether the first one was luck. Further repetitions are not better than other trials, also
+ * if the second report is an outlier, which the data do not have.
  */
-function findPointToRepeat(data: TrialData, fitted: Hyperparameters): Point | undefined {
-  const repeats = data.points.length < REPETITION_TRIALS_MIN ? 'EQUAL' : compareRepeats(data);
-  return repeats === 'NONE' && isNoisy(fitted, repeats)
+function findPointToRepeat(data: TrialData, fitted: Hyperparameters, repeats: Repeats): Point | undefined {
+  return data.points.length >= REPETITION_TRIALS_MIN && repeats === 'NONE' && isNoisy(fitted, repeats)
     ? data.points[data.costs.indexOf(lowestOf(data.costs))]
     : undefined;
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Parameter } from '#shared/domain/study.ts';
 import { chooseBest } from '#shared/tuning/optimizer/choose-best.ts';
 import { gridSize } from '#shared/tuning/optimizer/grid.ts';
 import { type SuggestRequest, suggest } from '#shared/tuning/optimizer/suggest.ts';
@@ -30,6 +31,38 @@ function run(setup: Setup, objectives: readonly (number | null)[], pendingCount:
   const ordinal = finished.length;
   return { finished, suggested: suggest({ ...setup, finished, pending: [], ordinal }, pendingCount) };
 }
+
+const categories = (id: string, values: readonly string[], scale: Parameter['scale'] = 'NONE'): Parameter => ({
+  id,
+  scale,
+  space: { kind: 'CATEGORICAL', values },
+  children: [],
+});
+
+/** The second trial with the best values of these reports an outlier: they were repeated once more. */
+const OUTLIER_AT_REPETITION: [readonly Parameter[], (number | null)[]] = [
+  [
+    {
+      id: 'p0',
+      scale: 'LINEAR',
+      space: { kind: 'DISCRETE', values: [-3, 0, 0.001, 0.5, 1, 2, 1e6] },
+      children: [
+        { parentValues: [-3], parameter: categories('p0-child', ['1', 'd', 'c', 'b'], 'LOG') },
+        {
+          parentValues: [0],
+          parameter: {
+            ...categories('p0-child', ['c', 'a']),
+            children: [{ parentValues: ['a'], parameter: categories('p0-child-child', ['a', 'd', 'b', '1', 'c']) }],
+          },
+        },
+      ],
+    },
+  ],
+  [
+    ...[0, -1e300, -1e300, null, 1e300, 0, 0, null, 5e-324, 1e-323, 1e-323, 1e300, Number.MAX_VALUE],
+    ...[0, 1, 0, 0, 0, null, null, null, 0, 0, 0, null, null, 0, null, 0, null, 0],
+  ],
+];
 
 describe('any search space', () => {
   it('gets valid values of its active parameters, whatever its trials reported', () => {
@@ -80,7 +113,7 @@ describe('any search space', () => {
         expect(new Set(finished.map(({ values }) => JSON.stringify(values))).size).toBe(size);
         expect(suggested).toEqual([]);
       }),
-      { numRuns: algorithm === 'BAYESIAN' ? 20 : 60 },
+      { numRuns: algorithm === 'BAYESIAN' ? 20 : 60, examples: [OUTLIER_AT_REPETITION] },
     );
   });
 });

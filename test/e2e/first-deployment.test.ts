@@ -122,7 +122,9 @@ describe('npm run first-deployment', () => {
 
   it('changes nothing in a project with another deployment, and none without a confirmation', () =>
     withGoogle([], async (google) => {
-      expect(await google.run([])).toMatchObject({ status: 1, output: expect.stringMatching(/at most \$0\.0/) });
+      const unanswered = /at most \$0\.0.*Nothing was changed: the question was not answered/s;
+      expect(await google.run([])).toMatchObject({ status: 1, output: expect.stringMatching(unanswered) });
+      expect(await google.run(['--webhook', 'http://example.com/'])).toMatchObject({ status: 2 });
       await withGoogle([[/storage buckets list/, () => 'first-project-dropforge-uploads\n']], async (other) => {
         const { status, output } = await other.run(['--yes']);
         expect(status).toBe(1);

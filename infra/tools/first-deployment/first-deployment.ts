@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { ROWS } from '#infra/tools/first-deployment/rows.ts';
@@ -17,7 +18,10 @@ process.exitCode = await runFirstDeployment(process.argv.slice(2), {
   write: (text) => void process.stdout.write(text),
   async confirm() {
     const questions = createInterface({ input: process.stdin, output: process.stdout });
-    const answer = await questions.question('Continue? [y/N] ', { signal: interruption.signal }).catch(() => '');
+    // Without a terminal the input ends, and the question is never answered.
+    const ended = once(questions, 'close').then(() => '');
+    const asked = questions.question('Continue? [y/N] ', { signal: interruption.signal }).catch(() => '');
+    const answer = await Promise.race([asked, ended]);
     questions.close();
     return /^y(es)?$/i.test(answer.trim());
   },

@@ -32,7 +32,11 @@ export function createCommandRunner(folder: string, environment: NodeJS.ProcessE
     signal.addEventListener('abort', interrupt);
     try {
       child.stdin?.end(input);
-      const [status] = await once(child, 'close');
+      const [status] = await once(child, 'close').catch((error: Error) => {
+        throw new Error(`${program} cannot be run: install it (docs/deployment.md), then repeat the command.`, {
+          cause: error,
+        });
+      });
       return { status, stdout: await readFile(`${path}.out`, 'utf8'), stderr: await readFile(`${path}.err`, 'utf8') };
     } finally {
       clearTimeout(kill);

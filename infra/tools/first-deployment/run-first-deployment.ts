@@ -30,7 +30,7 @@ export type Settings = Pick<Surroundings, 'root' | 'pollMs'> & {
   readonly interrupted: AbortSignal;
 };
 
-type Flags = NonNullable<ReturnType<typeof readFlags>>;
+type Flags = Exclude<ReturnType<typeof readFlags>, string>;
 type Result = Row & {
   readonly outcome: 'passed' | 'FAILED' | 'not reached';
   readonly seen: string;
@@ -40,8 +40,8 @@ type Result = Row & {
 /** Performs the rows on a project and destroys what they deployed. Returns 0 if all have passed, 2 for a usage error. */
 export async function runFirstDeployment(args: readonly string[], settings: Settings): Promise<number> {
   const flags = readFlags(args);
-  if (flags === undefined) {
-    settings.write(`${USAGE}\n`);
+  if (typeof flags === 'string') {
+    settings.write(`${flags}\n${USAGE}\n`);
     return 2;
   }
   return deploy(flags, settings).catch((error: unknown) => {
@@ -50,15 +50,22 @@ export async function runFirstDeployment(args: readonly string[], settings: Sett
   });
 }
 
+/** Returns what is wrong with the flags instead, if anything is. */
 function readFlags(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
   const options = { project: text, region: text, image: text, webhook: text, yes: flag, keep: flag, destroy: flag };
   try {
     const { project = '', ...others } = parseArgs({ args: [...args], options }).values;
-    return /^[a-z][a-z0-9-]{4,28}[a-z0-9]$/.test(project) ? { project, ...others } : undefined;
-  } catch {
-    return undefined;
+    if (!/^[a-z][a-z0-9-]{4,28}[a-z0-9]$/.test(project)) {
+      return `"${project}" is not the id of a project: gcloud projects list prints yours.`;
+    }
+    if (!(others.webhook ?? 'https://').startsWith('https://')) {
+      return 'A webhook must be an https:// URL: notifications are sent to no other.';
+    }
+    return { project, ...others };
+  } catch (error) {
+    return String((error as Error).message);
   }
 }
 
@@ -84,6 +91,7 @@ async function deploy({ project: projectId, webhook, ...flags }: Flags, settings
   }
   write(flags.destroy ? '' : describePlan(surroundings, begun !== undefined));
   if (!(flags.yes || flags.destroy || (await settings.confirm()))) {
+    write('Nothing was changed: the question was not answered with y. --yes answers it.\n');
     return 1;
   }
   if (begun === undefined) {
@@ -95,7 +103,7 @@ async function deploy({ project: projectId, webhook, ...flags }: Flags, settings
   const last = flags.keep ? [] : await performRows([DESTROY], surroundings, uninterrupted);
   write(describeResults([...results, ...last], prices));
   if (last[0]?.outcome !== 'passed') {
-    write(`${projectId} is still billed: destroy the deployment by the same command with --destroy.\n`);
+    write(`${projectId} may still be billed: destroy what was deployed by the same command with --destroy.\n`);
   }
   return [...results, ...last].every(({ outcome }) => outcome === 'passed') ? 0 : 1;
 }
@@ -136,7 +144,7 @@ function describePlan({ projectId, region, folder }: Surroundings, isBegun: bool
   const deploys = isBegun ? 'Continues the deployment that an earlier run left in' : 'Deploys Dropforge to';
   return [
     `${deploys} ${projectId} (${region}), trains on it, and destroys all of it.`,
-    `Two jobs run on a ${MACHINE_TYPE} each for ${JOB_MINUTES_MAX} minutes at most.`,
+    `Two jobs run for ${JOB_MINUTES_MAX} minutes at most, each on one ${MACHINE_TYPE}.`,
     `The price of their VMs is ${usd} (list price of ${price.asOf} in ${price.region}).`,
     NOT_INCLUDED,
     `It takes about 40 minutes. Ctrl-C destroys at once. The state is in ${folder}.`,

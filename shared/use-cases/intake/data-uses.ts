@@ -12,6 +12,8 @@ const WILDCARD_OR_PLACEHOLDER = /[*?[{$%]/;
 const FLAG = /^--?([\w.-]+)(?:=|$)/;
 const WRITTEN =
   /(^|[-_.])(out|outputs?|job|model|ckpts?|checkpoints?|logs?|exports?|saved?|results?|tensorboard|cache|te?mp|staging)(dir|$|[-_.])/i;
+/** What a training starts from, although its name has a word of those above. */
+const READ = /name_or_path|pretrained|(^|[-_.])(base|init)/i;
 
 /** The data that commands, arguments, also after a resume, variables and the study name, each once; not the job's own directory. */
 export function dataUsesOf(spec: JobSpec): readonly DataUse[] {
@@ -29,7 +31,7 @@ export function dataUsesOf(spec: JobSpec): readonly DataUse[] {
         uri: toGsUri({ bucket, name: path }),
         bucket,
         name,
-        isWritten: WRITTEN.test(flag.replace(/([a-z])([A-Z])/g, '$1-$2')),
+        isWritten: !READ.test(flag) && WRITTEN.test(flag.replace(/([a-z])([A-Z])/g, '$1-$2')),
       };
     }),
   );

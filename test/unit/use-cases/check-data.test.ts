@@ -67,7 +67,8 @@ describe('data that a job reads', () => {
   });
 
   it('and does not exist is a warning unless the name of its flag says that the program writes it', async () => {
-    const read = ['--data-dir', '--train_files', '--timeout-data', '--catalog'];
+    const models = ['--model_name_or_path', '--pretrained-model', '--base_model', '--init-checkpoint'];
+    const read = ['--data-dir', '--train_files', '--timeout-data', '--catalog', ...models];
     const written = ['--output', '--job-dir', '--checkpoint_dir', '--model-dir', '--outputPath', '--logdir'];
     const flags = [...read, ...written];
     const { warnings } = await check(flags.flatMap((flag, index) => [flag, `gs://data/${flag}${index}/`]));

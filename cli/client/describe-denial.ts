@@ -12,7 +12,7 @@ export type Denial = {
 
 const claimsSchema = z.object({ email: z.email() });
 
-/** What is missing for a request to the API of a deployment: a login, a member of `api_access`, or a setting. */
+/** Returns what a denied request to the API of a deployment lacks: a login, a member of `api_access`, or a setting. */
 export function describeDenial({ status, isOfProxy, authorization = '' }: Denial): string {
   if (isOfProxy) {
     return 'Identity-Aware Proxy is on for the service of the API, and accepts no identity token of the command line. The operator turns it off with `gcloud run services update dropforge-api --no-iap`, and deploys the page behind it with page_access in Terraform';

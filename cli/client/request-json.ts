@@ -11,7 +11,7 @@ const errorResponseSchema = z.object({
   error: z.object({ message: z.string(), remedy: z.string().optional() }),
 });
 
-/** What to do if the server is unreachable, or something before it rejects the credentials. */
+/** The remedies for a server that is unreachable, and for credentials that are rejected before they reach it. */
 export type Remedies = { readonly unreachable: string; readonly denied: (denial: Denial) => string };
 
 /** Set by Identity-Aware Proxy on answers of its own (IAP docs, "Using query parameters and headers"). */

@@ -73,7 +73,7 @@ const missingEmbeddedLine: IntakeSettings['describeMissingRight'] = (
 
 const VM_REMEDY = 'raise vmsMax in the configuration of dropforge up (docs/embedded-cloud.md)';
 
-/** What this machine runs. */
+/** Returns the limit on the VMs of this machine. */
 export function machineLimitsOf({ vmsMax }: EmbeddedConfig): VmLimits {
   return { VMS_MAX: { max: vmsMax, reason: `this machine runs at most ${vmsMax} VMs at a time`, remedy: VM_REMEDY } };
 }

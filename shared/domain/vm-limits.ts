@@ -1,7 +1,7 @@
 /** How many VMs of all jobs may exist at a time, or what they may cost an hour. */
 export type VmLimit = {
   readonly max: number;
-  /** As a part of a sentence, with the limit's name: `this machine runs at most 4 VMs at a time`. */
+  /** The limit as a part of a sentence, with its name: `this machine runs at most 4 VMs at a time`. */
   readonly reason: string;
   /** How to raise it, as a part of a sentence. */
   readonly remedy: string;
@@ -11,7 +11,7 @@ const VM_LIMIT_NAMES = ['VMS_MAX', 'USD_PER_HOUR_MAX'] as const;
 export type VmLimitName = (typeof VM_LIMIT_NAMES)[number];
 export type VmLimits = { readonly [Name in VmLimitName]?: VmLimit | undefined };
 
-/** What counts against the limits. Integers, so that a sum to which VMs were added and subtracted is exact. */
+/** VMs and their price, as they count against the limits. Integers keep a sum of additions and subtractions exact. */
 export type VmUsage = {
   readonly vms: number;
   /** List price of those whose price is known. */

@@ -30,12 +30,12 @@ export type JobStore = {
     readonly eventId: string;
     readonly job: Job;
     readonly effects: readonly Effect[];
-    /** What the job uses from now on; as before if missing. */
+    /** The job uses this from now on. If it is missing, the job uses what it used before. */
     readonly usage?: VmUsage | undefined;
     /** The commit is rejected if more is used than before, and more than this by all jobs together. */
     readonly limits?: VmLimits | undefined;
   }): Promise<CommitOutcome>;
-  /** What all jobs use together, as committed with them. */
+  /** Returns the sum of what all jobs use, which each commit of a job updates. */
   readUsage(): Promise<VmUsage>;
   /** Unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads only those. */
   listDue(now: TimestampMs, countMax: number): Promise<readonly DueJob[]>;

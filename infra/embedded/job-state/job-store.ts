@@ -99,7 +99,7 @@ function commit(statements: Statements, change: Parameters<JobStore['commit']>[0
   return 'COMMITTED';
 }
 
-/** Of one job, or of all. */
+/** Reads what one job uses, or, if `jobId` is null, what all jobs use together. */
 function readUsage(statements: Statements, jobId: string | null): VmUsage {
   const { vms, micro_usd_per_hour: microUsdPerHour, unpriced_vms: unpricedVms } = statements.usage.get(jobId) ?? {};
   return { vms: Number(vms), microUsdPerHour: Number(microUsdPerHour), unpricedVms: Number(unpricedVms) };

@@ -33,7 +33,7 @@ export function writeObject(
 
 type Sending = {
   send(preconditions: { readonly ifGenerationMatch: string }): Promise<unknown>;
-  /** Of the bytes of a complete try. */
+  /** Returns the sums of the bytes that a complete try has sent. */
   sums(): Sums;
 };
 

@@ -161,7 +161,7 @@ function toDocument(job: Job, revision: number): Parameters<DocumentReference['s
   return { jobId, status, ...listed, ...waiting, wakeAt, revision, changedAt, body: formatStoredJob(job) };
 }
 
-/** Of a job, or of all together; a document of the version before has none. */
+/** Reads the usage of a job, or of all jobs together; a document of the version before counts as zero. */
 function toUsage(document: DocumentSnapshot | undefined): VmUsage {
   const numberAt = (key: keyof VmUsage) => Number(document?.get(key) ?? 0);
   return { vms: numberAt('vms'), microUsdPerHour: numberAt('microUsdPerHour'), unpricedVms: numberAt('unpricedVms') };

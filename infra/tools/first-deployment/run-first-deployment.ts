@@ -17,7 +17,7 @@ const NOT_INCLUDED =
   'Not included: disks, builds, runs of functions and storage (docs/costs.md), which the bill shows by SKU a day later.';
 const PRICES_MS_MAX = 60_000;
 
-/** What the rows run with: the same ones run against emulators. */
+/** The surroundings of a run: tests give those of emulators, and the rows are the same. */
 export type Settings = Pick<Surroundings, 'root' | 'pollMs'> & {
   /** Has a folder for each project: configuration, state, and the output of all commands. */
   readonly folders: string;
@@ -138,7 +138,7 @@ async function performRows(
   return results;
 }
 
-/** What a run creates and what it costs at most, before anything is created. */
+/** Describes what a run creates and what it costs at most, before anything is created. */
 function describePlan({ projectId, region, folder }: Surroundings, isBegun: boolean): string {
   const price = priceOf([{ machineType: MACHINE_TYPE, accelerator: null, count: 2 }], 'STANDARD');
   const usd = price.perHourUsd === null ? 'unknown' : `at most ${formatUsd((price.perHourUsd * JOB_MINUTES_MAX) / 60)}`;

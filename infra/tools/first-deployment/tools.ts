@@ -13,7 +13,7 @@ const LOG_MS_MAX = 5_000;
 export const JOB_MINUTES_MAX = 30;
 export const MACHINE_TYPE = 'e2-standard-2';
 
-/** What a row has shown instead of what is expected. */
+/** A row has shown this instead of what it expects. */
 export class Unexpected extends Error {}
 
 export type Surroundings = {

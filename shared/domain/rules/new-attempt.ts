@@ -29,7 +29,7 @@ export function endAttempt(job: PlacedJob, { exit, replica }: AttemptEnd, moment
   if (classOf(cause) === 'interruption') {
     return interruptAttempt(job, cause, moment);
   }
-  // What a program did that has run would be repeated, and denied at its end again.
+  // A program that has run would run again, and be denied at its end again.
   const denied = job.status === 'PREPARING' ? recordDenial(job, cause, moment.at) : null;
   if (denied !== null) {
     return startNewAttempt(denied, cause, { ...moment, backoffMs: PERIMETER_RETRY_MS });

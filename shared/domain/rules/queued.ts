@@ -56,7 +56,7 @@ export function onNoPlacementLeft(job: Queued, event: EventOf<'NO_PLACEMENT_LEFT
     return failJob(job, exceeded.cause, { at, timeouts });
   }
   const next = backOffUntil({ ...job, ...waitOf(job, event) }, retryAt, at);
-  // What a lost message has left of earlier placements may be all that this one lacks.
+  // VMs of earlier placements, which a lost message has left, may be all that exceeds the limit.
   return move(job, next, job.endedPlacements > 0 ? [teardownOf(job)] : []);
 }
 

@@ -7,7 +7,7 @@ import { NAT_REMEDY } from '#shared/protocol/internet-access.ts';
 import { distributionsOf } from '#shared/python/python-packages.ts';
 
 const NAMES_SHOWN_MAX = 5;
-/** As in the agent's source_tree.py: without any of these words, a project is imported as it is. */
+/** A project without any of these words is imported as it is; the agent's source_tree.py has the same rule. */
 const NEEDS_BUILD = /\b(?:install_requires|dependencies|dynamic)\b/;
 const BACKEND = /^\s*build-backend\s*=\s*["'](\w+)/m;
 

@@ -12,7 +12,7 @@ const WILDCARD_OR_PLACEHOLDER = /[*?[{$%]/;
 const FLAG = /^--?([\w.-]+)(?:=|$)/;
 const WRITTEN =
   /(^|[-_.])(out|outputs?|job|model|ckpts?|checkpoints?|logs?|exports?|saved?|results?|tensorboard|cache|te?mp|staging)(dir|$|[-_.])/i;
-/** What a training starts from, although its name has a word of those above. */
+/** Names of what a training starts from. They count as read, although they have a word of those above. */
 const READ = /name_or_path|pretrained|(^|[-_.])(base|init)/i;
 
 /** The data that commands, arguments, also after a resume, variables and the study name, each once; not the job's own directory. */

@@ -51,7 +51,7 @@ export type IntakeSettings = {
   readonly keeping?: { readonly msMax: number; readonly costUsdMax: number } | undefined;
   /** Whether users can open a shell in VMs; false if missing. */
   readonly hasShellAccess?: boolean | undefined;
-  /** What the VMs of one job may be: at most what those of all may be together. */
+  /** The limits on the VMs of all jobs together. A job that exceeds one by itself is rejected. */
   readonly vmLimits: VmLimits;
   /** What the processors of a machine type run; in the embedded cloud, those of this machine. */
   readonly architectureOf: (machineType: string) => Architecture;

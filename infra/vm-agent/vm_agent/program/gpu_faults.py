@@ -25,7 +25,7 @@ _FAULT = re.compile(
     r'NVRM: .{0,80}fallen off the bus'
 )
 _LOST = re.compile('fallen off the bus')
-# What the driver has counted since it was loaded, which was at this boot; rows that it could never remap.
+# The errors that the driver has counted since this boot, when it was loaded, and the rows that it could not remap.
 MEMORY_QUERIES = (
     '--query-gpu=pci.bus_id,ecc.errors.uncorrected.volatile.total,retired_pages.pending',
     '--query-remapped-rows=gpu_bus_id,remapped_rows.failure',

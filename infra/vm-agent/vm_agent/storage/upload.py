@@ -81,7 +81,7 @@ class FileUpload:
         try:
             return call_with_retry(lambda: self.storage.insert(upload, body), policy)
         except PreconditionFailed:
-            # As of a part, the answer of an earlier try may be lost.
+            # The answer to an earlier try may be lost, as that to a part.
             current = call_with_retry(lambda: self.storage.stat(upload.bucket, upload.name), policy)
             md5 = base64.b64encode(body.md5()).decode('ascii')
             own = (upload.author, md5, body.size_bytes)

@@ -111,7 +111,7 @@ function wrapJobs(jobs: JobStore, marks: Marks): JobStore {
     ...jobs,
     async commit(change) {
       const outcome = await jobs.commit(change);
-      const { job } = change;
+      const { record: job } = change;
       if (outcome === 'COMMITTED' && job.status === 'CLOSED') {
         marks.record(job.jobId, 'closedAt');
         const { state, cause } = job.verdict;

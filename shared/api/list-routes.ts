@@ -31,7 +31,7 @@ export function routeLists(app: Hono, ports: ViewPorts & { readonly clock: Clock
     const hasProgress = context.req.query('view') === 'PROGRESS';
     return context.json({
       jobs: await Promise.all(items.map((item) => viewListed(ports, item, { now, hasProgress }))),
-      ...(next === null ? {} : { nextPageToken: `${next.createdAt}.${next.jobId}` }),
+      ...(next === null ? {} : { nextPageToken: `${next.createdAt}.${next.id}` }),
     });
   });
 
@@ -66,9 +66,9 @@ function readPageToken(given: string | undefined): PagePosition | undefined {
   if (given === undefined) {
     return undefined;
   }
-  const [, createdAt, jobId] = /^(\d{1,15})\.(\w+)$/.exec(given) ?? [];
-  if (createdAt === undefined || jobId === undefined) {
+  const [, createdAt, id] = /^(\d{1,15})\.(\w+)$/.exec(given) ?? [];
+  if (createdAt === undefined || id === undefined) {
     throw errorResponse(400, `${given} is not a valid page token.`, 'Pass the nextPageToken of the previous response.');
   }
-  return { createdAt: Number(createdAt), jobId };
+  return { createdAt: Number(createdAt), id };
 }

@@ -15,10 +15,6 @@ export const notificationRecordSchema = z.object({
   at: z.number(),
 }) satisfies z.ZodType<NotificationRecord>;
 
-export function formatStoredNotification(record: NotificationRecord): string {
-  return JSON.stringify(record);
-}
-
 /** Parses a stored record; throws like `parseStoredJob`. */
 export function parseStoredNotification(json: string): NotificationRecord {
   return parseStored(notificationRecordSchema, json, 'notification');

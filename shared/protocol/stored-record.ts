@@ -8,6 +8,7 @@ import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts
 import { NOTIFIED_STATES } from '#shared/domain/notification.ts';
 import { NO_PROGRESS, NO_USAGE, NON_FINITE_VALUES, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
 import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
+import type { RecordForm } from '#shared/machine/record-store.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { storedHealthPolicySchema } from '#shared/protocol/health-policy.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
@@ -343,19 +344,9 @@ const storedEffectSchema = z.discriminatedUnion('type', [
   z.object({ type: z.enum(['JOB_UPDATE', 'ANNOUNCE']), jobId: z.string(), state: z.string(), attempt: z.int() }),
 ]);
 
-/** The stored form of a job. */
-export function formatStoredJob(job: Job): string {
-  return JSON.stringify(job);
-}
-
 /** Parses a stored job; throws an error that names the job and the field if no version could have written it. */
 export function parseStoredJob(json: string): Job {
   return parseStored(jobSchema, json, 'job');
-}
-
-/** The stored form of a replica record. */
-export function formatStoredReplica(replica: Replica): string {
-  return JSON.stringify(replica);
 }
 
 /** Parses a stored replica record; throws like `parseStoredJob`. */
@@ -364,16 +355,18 @@ export function parseStoredReplica(json: string): Replica {
   return suspectSince === undefined ? replica : { ...replica, suspectSince };
 }
 
-/** The stored form of the effect of an outbox entry. */
-export function formatStoredEffect(effect: Effect): string {
-  return JSON.stringify(effect);
-}
-
 /** Parses the effect of a stored outbox entry; throws like `parseStoredJob`. */
 export function parseStoredEffect(json: string): Effect {
   const effect = parseStored(storedEffectSchema, json, 'outbox entry');
   return 'state' in effect ? { ...effect, type: 'JOB_UPDATE' } : effect;
 }
+
+/** The form of jobs, for their stores. */
+export const JOB_FORM: RecordForm<Job, Effect> = {
+  idField: 'jobId',
+  parse: parseStoredJob,
+  parseEffect: parseStoredEffect,
+};
 
 /** Parses the JSON of a record; throws an error that names the record and the field if it is not valid. */
 export function parseStored<Schema extends z.ZodType>(schema: Schema, json: string, what: string): z.infer<Schema> {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { ConditionalParameter, Parameter, Study } from '#shared/domain/study.ts';
+import type { RecordForm } from '#shared/machine/record-store.ts';
 import {
   parseStored,
   storedAlgorithmSchema,
@@ -193,29 +194,14 @@ const effectSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('JOB_UPDATE'), jobId: z.string(), state: z.string(), attempt: z.literal(0) }),
 ]) satisfies z.ZodType<TuningEffect>;
 
-/** The stored form of a tuning. */
-export function formatStoredTuning(tuning: Tuning): string {
-  return JSON.stringify(tuning);
-}
-
 /** Parses a stored tuning; throws an error that names the tuning and the field if no version could have written it. */
 export function parseStoredTuning(json: string): Tuning {
   return parseStored(tuningSchema, json, 'tuning');
 }
 
-/** The stored form of a trial. */
-export function formatStoredTrial(trial: Trial): string {
-  return JSON.stringify(trial);
-}
-
 /** Parses a stored trial; throws like `parseStoredTuning`. */
 export function parseStoredTrial(json: string): Trial {
   return parseStored(trialSchema, json, 'trial');
-}
-
-/** The stored form of a curve. */
-export function formatStoredCurve(curve: Curve): string {
-  return JSON.stringify(curve);
 }
 
 /** Parses a stored curve; throws like `parseStoredTuning`. */
@@ -234,12 +220,14 @@ export function findCurveConflict(
   return stored !== undefined && stored.attempt > attempt ? 'OUTDATED' : 'CONFLICT';
 }
 
-/** The stored form of the effect of an outbox entry. */
-export function formatStoredTuningEffect(effect: TuningEffect): string {
-  return JSON.stringify(effect);
-}
-
 /** Parses the effect of a stored outbox entry; throws like `parseStoredTuning`. */
 export function parseStoredTuningEffect(json: string): TuningEffect {
   return parseStored(effectSchema, json, 'outbox entry');
 }
+
+/** The form of tunings, for their stores. */
+export const TUNING_FORM: RecordForm<Tuning, TuningEffect> = {
+  idField: 'tuningId',
+  parse: parseStoredTuning,
+  parseEffect: parseStoredTuningEffect,
+};

@@ -35,14 +35,14 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent, limits?
     if (stored === undefined) {
       return undefined;
     }
-    const { job, effects } = transition(stored.job, event, ports.timeouts);
-    if (job === stored.job) {
+    const { job, effects } = transition(stored.record, event, ports.timeouts);
+    if (job === stored.record) {
       return job;
     }
     const outcome = await ports.jobs.commit({
       expectedRevision: stored.revision,
       eventId: event.eventId,
-      job,
+      record: job,
       effects,
       usage: usageOf(job),
       limits,
@@ -51,10 +51,10 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent, limits?
       continue;
     }
     if (outcome === 'OVER_LIMIT') {
-      return stored.job;
+      return stored.record;
     }
     await publishOutbox(ports, event.jobId);
-    return outcome === 'COMMITTED' ? job : (await ports.jobs.read(event.jobId))?.job;
+    return outcome === 'COMMITTED' ? job : (await ports.jobs.read(event.jobId))?.record;
   }
   throw new Error(`Job ${event.jobId} kept changing while event ${event.eventId} was handled; it is redelivered.`);
 }
@@ -66,7 +66,7 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent, limits?
 export async function publishOutbox(ports: OutboxPorts, jobId: string): Promise<void> {
   for (const { entryId, effect } of await ports.jobs.listOutbox(jobId)) {
     if (effect.type === 'JOB_UPDATE') {
-      const { message, attributes } = messageOfUpdate(effect, (await ports.jobs.read(jobId))?.job, ports);
+      const { message, attributes } = messageOfUpdate(effect, (await ports.jobs.read(jobId))?.record, ports);
       await ports.bus.publish('job-updates', message, attributes);
     } else {
       // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.

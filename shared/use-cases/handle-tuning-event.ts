@@ -31,17 +31,17 @@ export async function handleTuningEvent(ports: TuningEventPorts, event: TuningEv
     if (stored === undefined) {
       return undefined;
     }
-    const { tuning, trials, effects } = transitionTuning(stored.tuning, event, ports.timeouts);
-    if (tuning === stored.tuning) {
+    const { tuning, trials, effects } = transitionTuning(stored.record, event, ports.timeouts);
+    if (tuning === stored.record) {
       return tuning;
     }
     const expectedRevision = stored.revision;
-    const outcome = await ports.tunings.commit({ expectedRevision, eventId, tuning, trials, effects });
+    const outcome = await ports.tunings.commit({ expectedRevision, eventId, record: tuning, trials, effects });
     if (outcome === 'STALE') {
       continue;
     }
     await publishTuningOutbox(ports, tuningId);
-    return outcome === 'COMMITTED' ? tuning : (await ports.tunings.read(tuningId))?.tuning;
+    return outcome === 'COMMITTED' ? tuning : (await ports.tunings.read(tuningId))?.record;
   }
   throw new Error(`Tuning ${tuningId} kept changing while event ${eventId} was handled; it is redelivered.`);
 }
@@ -53,8 +53,7 @@ export async function handleTuningEvent(ports: TuningEventPorts, event: TuningEv
 export async function publishTuningOutbox(ports: TuningOutboxPorts, tuningId: string): Promise<void> {
   for (const { entryId, effect } of await ports.tunings.listOutbox(tuningId)) {
     if (effect.type === 'JOB_UPDATE') {
-      const { tuning } = (await ports.tunings.read(tuningId)) ?? {};
-      const { message, attributes } = messageOfUpdate(effect, tuning, ports);
+      const { message, attributes } = messageOfUpdate(effect, (await ports.tunings.read(tuningId))?.record, ports);
       await ports.bus.publish('job-updates', message, attributes);
     } else {
       await ports.bus.publish('tuning', effect, { jobId: tuningId });

@@ -64,9 +64,9 @@ function describeChanges(stores: () => ChangeStores): void {
     await jobs.create(jobOf('one'), []);
     expect(await read()).toEqual(['RECORD one']);
     expect(await read()).toEqual([]);
-    await jobs.commit({ expectedRevision: 1, eventId: 'e1', job: jobOf('one'), effects: [] });
+    await jobs.commit({ expectedRevision: 1, eventId: 'e1', record: jobOf('one'), effects: [] });
     expect(await read()).toEqual(['RECORD one']);
-    await jobs.commit({ expectedRevision: 1, eventId: 'e2', job: jobOf('one'), effects: [] });
+    await jobs.commit({ expectedRevision: 1, eventId: 'e2', record: jobOf('one'), effects: [] });
     expect(await read()).toEqual([]);
   });
 
@@ -76,7 +76,7 @@ function describeChanges(stores: () => ChangeStores): void {
     await tunings.create(searchingTuning({ tuningId: 'search' }), []);
     expect(await read()).toEqual(['RECORD search']);
     const tuning = searchingTuning({ tuningId: 'search' });
-    await tunings.commit({ expectedRevision: 1, eventId: 'e1', tuning, trials: [], effects: [] });
+    await tunings.commit({ expectedRevision: 1, eventId: 'e1', record: tuning, trials: [], effects: [] });
     expect(await read()).toEqual(['RECORD search']);
 
     const trial = { tuningId: 'search', ordinal: 1, metricIds: ['accuracy'] };

@@ -27,7 +27,7 @@ it('loses no commit of threads that write the same job concurrently', async () =
   });
   const responses = await Promise.all(workers.map((worker) => once(worker, 'message')));
   const stale = responses.flat().reduce((sum, count: number) => sum + count, 0);
-  expect((await store.read('digits'))?.job.placementRound).toBe(3 * commits);
+  expect((await store.read('digits'))?.record.placementRound).toBe(3 * commits);
   expect(stale, 'commits conflicted').toBeGreaterThan(0);
   database.close();
   await rm(directory, { recursive: true });

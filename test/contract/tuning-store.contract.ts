@@ -12,12 +12,19 @@ import {
   searchingTuning,
   succeededTrial,
 } from '../support/domain/example-tuning.ts';
+import { describeRecordStoreContract } from './record-store.contract.ts';
 
 const tuning = searchingTuning();
 
 /** The contract of every TuningStore. */
 export function describeTuningStoreContract(name: string, open: OpenStore<TuningStore>): void {
-  describe(`${name} as a tuning store`, () => {
+  describeRecordStoreContract(`${name} as a store of tunings`, open, {
+    recordOf: (tuningId, { mark = 1, ...given } = {}) => searchingTuning({ tuningId, suggestedCount: mark, ...given }),
+    closedOf: (tuningId) => ({ ...closedTuning(), tuningId }),
+    effectOf: (mark) => start(mark + 1),
+    facts: { trials: [] },
+  });
+  describe(`${name} as a store of tunings and their trials`, () => {
     let opened: StoreUnderTest<TuningStore>;
     let store: TuningStore;
 
@@ -30,14 +37,8 @@ export function describeTuningStoreContract(name: string, open: OpenStore<Tuning
     describeCreation(() => store);
     describeCommits(() => store);
     describeTrials(() => store);
-    describeOutbox(() => store);
-    describeLists(() => store);
     describeConnections(() => opened);
   });
-}
-
-function suggest(from: number): TuningEffect {
-  return { type: 'SUGGEST', tuningId: 'digits', from, count: 1 };
 }
 
 function start(ordinal: number): TuningEffect {
@@ -50,10 +51,6 @@ async function revisionOf(store: TuningStore, tuningId = 'digits'): Promise<numb
 
 async function outboxOf(store: TuningStore, tuningId = 'digits'): Promise<readonly TuningEffect[]> {
   return (await store.listOutbox(tuningId)).map(({ effect }) => effect);
-}
-
-function idsOf(tunings: readonly { readonly tuningId: string }[]): readonly string[] {
-  return tunings.map(({ tuningId }) => tuningId);
 }
 
 function describeCreation(store: () => TuningStore): void {
@@ -105,70 +102,21 @@ function describeCreation(store: () => TuningStore): void {
       failures: [{ kind: 'LOST', cause: { code: 'STOCKOUT', message: 'Full.', evidence: ['a'] }, count: 3 }],
     };
     expect(await store().create(full, [])).toBe('CREATED');
-    expect((await store().read('digits'))?.tuning).toEqual(full);
-  });
-
-  it('returns undefined for a tuning that was never created, and commits nothing to it', async () => {
-    expect(await store().read('digits')).toBeUndefined();
-    const commit = { expectedRevision: 1, eventId: 'e1', tuning, trials: [runningTrial(1)], effects: [start(1)] };
-    expect(await store().commit(commit)).toBe('STALE');
-    expect(await store().read('digits')).toBeUndefined();
-    expect(await store().readTrial('digits', 1)).toBeUndefined();
-    expect(await store().listTuningsWithOutbox(10)).toEqual([]);
-  });
-
-  it('does not change an existing tuning or its outbox on create', async () => {
-    await store().create(tuning, [suggest(1)]);
-    const revision = await revisionOf(store());
-    expect(await store().create({ ...tuning, createdAt: 9_000 }, [suggest(2)])).toBe('EXISTS');
-    expect(await store().read('digits')).toEqual({ tuning, revision });
-    expect(await outboxOf(store())).toEqual([suggest(1)]);
+    expect((await store().read('digits'))?.record).toEqual(full);
   });
 }
 
 function describeCommits(store: () => TuningStore): void {
-  it('replaces the tuning, increases the revision, and writes trials and outbox with it', async () => {
-    await store().create(tuning, []);
-    const revision = await revisionOf(store());
-    const next = { ...tuning, asked: null, suggestedCount: 2 };
-    const trials = [runningTrial(1), runningTrial(2, { values: { rate: 1e-9, name: 'ü', units: 3 }, repeats: 1 })];
-    const effects = [start(1), start(2)];
-    expect(await store().commit({ expectedRevision: revision, eventId: 'e1', tuning: next, trials, effects })).toBe(
-      'COMMITTED',
-    );
-    expect((await store().read('digits'))?.tuning).toEqual(next);
-    expect(await revisionOf(store())).toBeGreaterThan(revision);
-    expect(await store().listTrials('digits', { afterOrdinal: 0, countMax: 10 })).toEqual(trials);
-    expect(await outboxOf(store())).toEqual(effects);
-  });
-
-  it('rejects a commit against an old revision without writing', async () => {
+  it('writes trials with the tuning, and none if the commit is rejected', async () => {
+    const first = { eventId: 'e1', record: tuning, trials: [runningTrial(1)], effects: [] };
+    expect(await store().commit({ ...first, expectedRevision: 1 })).toBe('STALE');
     await store().create(tuning, []);
     const expectedRevision = await revisionOf(store());
-    await store().commit({ expectedRevision, eventId: 'e1', tuning, trials: [], effects: [] });
-    const late = {
-      expectedRevision,
-      eventId: 'e2',
-      tuning: { ...tuning, suggestedCount: 7 },
-      trials: [runningTrial(7)],
-      effects: [start(7)],
-    };
-    expect(await store().commit(late)).toBe('STALE');
-    expect((await store().read('digits'))?.tuning).toEqual(tuning);
-    expect(await store().readTrial('digits', 7)).toBeUndefined();
-    expect(await outboxOf(store())).toEqual([]);
-    expect(await store().commit({ ...late, expectedRevision: await revisionOf(store()) })).toBe('COMMITTED');
-  });
-
-  it('handles an event once, whatever its expected revision', async () => {
-    await store().create(tuning, []);
-    const first = { eventId: 'e1', tuning, trials: [runningTrial(1)], effects: [start(1)] };
-    await store().commit({ ...first, expectedRevision: await revisionOf(store()) });
-    const again = { ...first, trials: [runningTrial(2)], effects: [start(2)] };
-    expect(await store().commit({ ...again, expectedRevision: 1 })).toBe('DUPLICATE');
-    expect(await store().commit({ ...again, expectedRevision: await revisionOf(store()) })).toBe('DUPLICATE');
-    expect(await store().readTrial('digits', 2)).toBeUndefined();
-    expect(await outboxOf(store())).toEqual([start(1)]);
+    expect(await store().commit({ ...first, expectedRevision })).toBe('COMMITTED');
+    const late = { ...first, expectedRevision, trials: [runningTrial(2)] };
+    expect(await store().commit(late)).toBe('DUPLICATE');
+    expect(await store().commit({ ...late, eventId: 'e2' })).toBe('STALE');
+    expect(await store().listTrials('digits', { afterOrdinal: 0, countMax: 10 })).toEqual(first.trials);
   });
 
   it('commits as many new trials as can run in parallel', async () => {
@@ -187,7 +135,7 @@ function describeCommits(store: () => TuningStore): void {
       lostBefore: 0,
     }));
     const next = { ...tuning, suggestedCount: PARALLEL_TRIALS_MAX, running };
-    expect(await store().commit({ expectedRevision, eventId: 'chosen-1', tuning: next, trials, effects })).toBe(
+    expect(await store().commit({ expectedRevision, eventId: 'chosen-1', record: next, trials, effects })).toBe(
       'COMMITTED',
     );
     expect(await store().listTrials('digits', { afterOrdinal: 0, countMax: 500 })).toEqual(trials);
@@ -219,7 +167,7 @@ function describeTrials(store: () => TuningStore): void {
       ['e2', trials],
     ] as const) {
       const expectedRevision = await revisionOf(store());
-      await store().commit({ expectedRevision, eventId, tuning, trials: written, effects: [] });
+      await store().commit({ expectedRevision, eventId, record: tuning, trials: written, effects: [] });
     }
     expect(await store().listTrials('digits', { afterOrdinal: 0, countMax: 10 })).toEqual(trials);
     expect(await store().readTrial('digits', 3)).toEqual(trials[2]);
@@ -231,7 +179,7 @@ function describeTrials(store: () => TuningStore): void {
       await store().create(searchingTuning({ tuningId }), []);
       const trials = [1, 2, 9, 10, 11, 99, 100, 1_000, 13_000].map((ordinal) => runningTrial(ordinal, { tuningId }));
       const expectedRevision = await revisionOf(store(), tuningId);
-      const commit = { expectedRevision, eventId: 'e1', tuning: searchingTuning({ tuningId }), effects: [] };
+      const commit = { expectedRevision, eventId: 'e1', record: searchingTuning({ tuningId }), effects: [] };
       await store().commit({ ...commit, trials });
     }
     const page = async (afterOrdinal: number) =>
@@ -243,93 +191,7 @@ function describeTrials(store: () => TuningStore): void {
   });
 }
 
-function describeOutbox(store: () => TuningStore): void {
-  it('lists outbox entries in commit order, with unique ids, more than nine too', async () => {
-    const effects = Array.from({ length: 12 }, (_, index) => suggest(index + 1));
-    await store().create(tuning, effects);
-    const stop: TuningEffect = { type: 'STOP_TRIAL', tuningId: 'digits', ordinal: 1, how: 'STOP' };
-    const update: TuningEffect = { type: 'JOB_UPDATE', jobId: 'digits', state: 'RUNNING', attempt: 0 };
-    const expectedRevision = await revisionOf(store());
-    await store().commit({ expectedRevision, eventId: 'e1', tuning, trials: [], effects: [stop, update, start(3)] });
-    expect(await outboxOf(store())).toEqual([...effects, stop, update, start(3)]);
-    expect(new Set((await store().listOutbox('digits')).map(({ entryId }) => entryId)).size).toBe(15);
-  });
-
-  it('marks an entry as published idempotently, and no other', async () => {
-    await store().create(tuning, [suggest(1), suggest(2)]);
-    await store().create(searchingTuning({ tuningId: 'other' }), [suggest(1)]);
-    const [first] = await store().listOutbox('digits');
-    await store().markPublished('digits', first?.entryId ?? '');
-    await store().markPublished('digits', first?.entryId ?? '');
-    await store().markPublished('unknown', 'none');
-    expect(await outboxOf(store())).toEqual([suggest(2)]);
-    expect(await outboxOf(store(), 'other')).toHaveLength(1);
-  });
-
-  it('lists the tunings with outbox entries, each once, up to a count', async () => {
-    await store().create(tuning, [suggest(1), suggest(2)]);
-    await store().create(searchingTuning({ tuningId: 'healthy' }), []);
-    await store().create(searchingTuning({ tuningId: 'other' }), [suggest(1)]);
-    expect([...(await store().listTuningsWithOutbox(10))].sort()).toEqual(['digits', 'other']);
-    expect(await store().listTuningsWithOutbox(1)).toHaveLength(1);
-    for (const { entryId } of await store().listOutbox('digits')) {
-      await store().markPublished('digits', entryId);
-    }
-    expect(await store().listTuningsWithOutbox(10)).toEqual(['other']);
-  });
-}
-
-function describeLists(store: () => TuningStore): void {
-  it('lists due tunings, most overdue first, up to a count, and never a closed one', async () => {
-    for (const wakeAt of [3_000, 1_000, 2_000, 4_000]) {
-      await store().create(searchingTuning({ tuningId: `due_${wakeAt}`, wakeAt }), []);
-    }
-    expect(await store().listDue(999, 10)).toEqual([]);
-    expect(await store().listDue(1_000, 10)).toEqual([{ tuningId: 'due_1000', wakeAt: 1_000 }]);
-    expect(idsOf(await store().listDue(9_999, 2))).toEqual(['due_1000', 'due_2000']);
-    await store().create(tuning, []);
-    const expectedRevision = await revisionOf(store());
-    await store().commit({ expectedRevision, eventId: 'e1', tuning: closedTuning(), trials: [], effects: [] });
-    expect(idsOf(await store().listDue(Number.MAX_SAFE_INTEGER, 10))).not.toContain('digits');
-    expect((await store().read('digits'))?.tuning).toEqual(closedTuning());
-  });
-
-  it('lists the newest tunings first, page by page, and skips none of the same millisecond', async () => {
-    const created = [
-      ['b', 2_000],
-      ['c', 1_000],
-      ['a', 2_000],
-      ['d', 3_000],
-    ] as const;
-    for (const [tuningId, createdAt] of created) {
-      await store().create(searchingTuning({ tuningId, createdAt }), []);
-    }
-    expect(idsOf(await store().list({ countMax: 2 }))).toEqual(['d', 'a']);
-    expect(idsOf(await store().list({ countMax: 5, after: { createdAt: 2_000, jobId: 'a' } }))).toEqual(['b', 'c']);
-  });
-}
-
 function describeConnections(opened: () => StoreUnderTest<TuningStore>): void {
-  it('shares tuning, trials, handled events, outbox and deadlines with another connection', async () => {
-    const { store, connect } = opened();
-    await store.create(tuning, [suggest(1)]);
-    const commit = {
-      expectedRevision: await revisionOf(store),
-      eventId: 'e1',
-      tuning: { ...tuning, suggestedCount: 1 },
-      trials: [runningTrial(1)],
-      effects: [start(1)],
-    };
-    await store.commit(commit);
-    const other = await connect();
-    expect(await other.read('digits')).toEqual(await store.read('digits'));
-    expect(await other.readTrial('digits', 1)).toEqual(runningTrial(1));
-    expect(await other.listOutbox('digits')).toEqual(await store.listOutbox('digits'));
-    expect(await other.listTuningsWithOutbox(10)).toEqual(['digits']);
-    expect(idsOf(await other.listDue(tuning.wakeAt, 10))).toEqual(['digits']);
-    expect(await other.commit({ ...commit, expectedRevision: await revisionOf(other) })).toBe('DUPLICATE');
-  });
-
   it('accepts exactly one of many concurrent commits at the same revision, with its trials', async () => {
     const { store, connect } = opened();
     await store.create(tuning, []);
@@ -338,27 +200,15 @@ function describeConnections(opened: () => StoreUnderTest<TuningStore>): void {
     const commits = Array.from({ length: 10 }, (_, index) => ({
       expectedRevision,
       eventId: `e${index}`,
-      tuning: { ...tuning, suggestedCount: index },
+      record: { ...tuning, suggestedCount: index },
       trials: [runningTrial(1, { values: { rate: index } })],
       effects: [start(index + 1)],
     }));
     const outcomes = await Promise.all(commits.map((commit, index) => stores[index % 2]?.commit(commit)));
     expect([...outcomes].sort()).toEqual(['COMMITTED', ...Array(9).fill('STALE')]);
     const winner = outcomes.indexOf('COMMITTED');
-    expect((await store.read('digits'))?.tuning.suggestedCount).toBe(winner);
+    expect((await store.read('digits'))?.record.suggestedCount).toBe(winner);
     expect((await store.readTrial('digits', 1))?.values).toEqual({ rate: winner });
     expect(await outboxOf(store)).toEqual([start(winner + 1)]);
-  });
-
-  it('creates a tuning once if it is submitted concurrently', async () => {
-    const { store, connect } = opened();
-    const stores = [store, await connect()];
-    const outcomes = await Promise.all(
-      Array.from({ length: 10 }, (_, index) =>
-        stores[index % 2]?.create({ ...tuning, createdAt: index }, [suggest(index + 1)]),
-      ),
-    );
-    expect([...outcomes].sort()).toEqual(['CREATED', ...Array(9).fill('EXISTS')]);
-    expect(await outboxOf(store)).toEqual([suggest(outcomes.indexOf('CREATED') + 1)]);
   });
 }

@@ -20,7 +20,7 @@ afterAll(() => cloud.stop());
 /** Delays create failures until the master of the job is ready to train, as a stockout may be delayed. */
 function failLate(ports: FunctionPorts): FunctionPorts {
   async function isMasterReady(jobId: string, since: number): Promise<boolean> {
-    const isWaiting = (await ports.jobs.read(jobId))?.job.status === 'PREPARING';
+    const isWaiting = (await ports.jobs.read(jobId))?.record.status === 'PREPARING';
     const isReady = ({ replica, phase, heardAt }: Replica) =>
       replica === 'master-0' && heardAt >= since && !SETTING_UP.includes(phase);
     return !isWaiting || (await ports.replicas.listByJob(jobId)).some(isReady);

@@ -113,7 +113,7 @@ describe('deleting VMs of Compute Engine', () => {
     const ports = { ...portsOn(database), vms };
     await ports.jobs.create({ ...simulatedJob('cancelled', 0), zones: [PLACE.zone, OTHER_ZONE] }, []);
     await handleJobEvent(ports, { type: 'CANCEL_REQUESTED', eventId: 'cancel', jobId: 'cancelled', at: 1 });
-    const statusOf = async () => (await ports.jobs.read('cancelled'))?.job.status;
+    const statusOf = async () => (await ports.jobs.read('cancelled'))?.record.status;
     await vms.create(vmRequest(PLACE, 'cancelled'));
     compute.outages.set(OTHER_ZONE, true);
 
@@ -134,7 +134,7 @@ describe('deleting VMs of Compute Engine', () => {
     compute.outages.set(OTHER_ZONE, true);
 
     await teardown(ports, 'elsewhere', 2);
-    expect((await ports.jobs.read('elsewhere'))?.job.status).toBe('CLOSED');
+    expect((await ports.jobs.read('elsewhere'))?.record.status).toBe('CLOSED');
   });
 
   it('does not take a zone with another warning for one without VMs', async () => {

@@ -11,10 +11,12 @@ import { describeChangeFeedContract } from '../contract/change-feed.contract.ts'
 import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeNotificationLogContract } from '../contract/notification-log.contract.ts';
+import { describeRecordStoreContract } from '../contract/record-store.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
 import { describeSubmittedIdsContract } from '../contract/submitted-ids.contract.ts';
 import { describeTuningStoreContract } from '../contract/tuning-store.contract.ts';
 import { onFirestore } from '../support/google-cloud/firestore-under-test.ts';
+import { COUNTDOWNS, createFirestoreCountdowns } from '../support/machine/countdown.ts';
 import { leaveOut } from '../support/run/leave-out.ts';
 
 const hosts = inject('emulatorHosts');
@@ -30,6 +32,11 @@ if (hosts === null) {
   describeTuningStoreContract(
     'Firestore',
     onFirestore(hosts.firestore, (firestore) => createFirestoreTuningStore(firestore, clock)),
+  );
+  describeRecordStoreContract(
+    'Firestore as a store of countdowns',
+    onFirestore(hosts.firestore, (firestore) => createFirestoreCountdowns({ firestore, clock })),
+    COUNTDOWNS,
   );
   describeSubmittedIdsContract(
     'Firestore',

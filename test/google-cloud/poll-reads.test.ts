@@ -82,7 +82,7 @@ function describeReads(host: string): void {
     await firestore.doc('jobs/kjob_9').update({ changedAt: FieldValue.delete() });
     const { marker } = await poll('job=job_9', 1);
     expect((await get(`/v1/changes?since=${marker}&job=job_9`)).changes).toEqual([]);
-    await api.ports.jobs.commit({ expectedRevision: 1, eventId: 'e9', job: jobOf('job_9'), effects: [] });
+    await api.ports.jobs.commit({ expectedRevision: 1, eventId: 'e9', record: jobOf('job_9'), effects: [] });
     expect((await get(`/v1/changes?since=${marker}&job=job_9`)).changes).toMatchObject([{ version: '2' }]);
     await firestore.doc('jobs/kjob_9').update({ changedAt: FieldValue.delete() });
   });
@@ -100,7 +100,7 @@ function describeReads(host: string): void {
   it('costs the reads of what changed, where the whole list costs two a job', async () => {
     const whole = await reads.of(() => get(LIST));
     const { marker } = await poll('', 1);
-    await api.ports.jobs.commit({ expectedRevision: 1, eventId: 'e1', job: jobOf('job_7'), effects: [] });
+    await api.ports.jobs.commit({ expectedRevision: 1, eventId: 'e1', record: jobOf('job_7'), effects: [] });
     let changed: readonly { readonly jobId: string }[] = [];
     const found = await reads.of(async () => ({ changes: changed } = await get(`/v1/changes?since=${marker}`)));
     const again = await reads.of(() => get(`${LIST}&id=job_7`));

@@ -81,7 +81,7 @@ it('creates one job for an upload, however often the notification is delivered',
   const responses = [await finalize(info.name, info.generation), await finalize(info.name, info.generation)];
 
   expect(responses.map(({ status }) => status)).toEqual([204, 204]);
-  expect((await ports.functions.jobs.read('delivered_twice'))?.job).toMatchObject({
+  expect((await ports.functions.jobs.read('delivered_twice'))?.record).toMatchObject({
     status: 'QUEUED',
     packages: [{ generation: info.generation, crc32c: info.crc32c }],
   });
@@ -117,7 +117,7 @@ it('reports a job file that was published twice on both messages, as one job', a
   const answers = [await publish('1'), await publish('2'), await publish('2')];
 
   expect(answers.map(({ status }) => status)).toEqual([204, 204, 204]);
-  const { source } = (await ports.functions.jobs.read('published'))?.job ?? {};
+  const { source } = (await ports.functions.jobs.read('published'))?.record ?? {};
   expect(source?.reportUri).toBe(`gs://${bucket}/submitted/1.report.json`);
   const report = await ports.objects.read({ bucket, name: 'submitted/2.report.json' });
   expect(JSON.parse(await text(report ?? Readable.from([])))).toMatchObject({
@@ -139,7 +139,7 @@ it('resumes a job file that waits for its package, however many files the folder
 
   await finalize('full/pkg.tar.gz', typeof info === 'string' ? info : info.generation);
 
-  expect((await ports.functions.jobs.read('waiting'))?.job.status).toBe('QUEUED');
+  expect((await ports.functions.jobs.read('waiting'))?.record.status).toBe('QUEUED');
 });
 
 it.each(SCHEMA_FUNCTIONS)('%s logs a malformed message and acknowledges it', async (name) => {
@@ -163,7 +163,7 @@ it('cancels a job created after the cancel request, and drops the request for on
   const info = await uploadProgram('early');
   await finalize(info.name, info.generation);
   expect((await cancel('early', Date.now())).status).toBe(204);
-  expect((await ports.functions.jobs.read('early'))?.job).toMatchObject({ verdict: { state: 'CANCELLED' } });
+  expect((await ports.functions.jobs.read('early'))?.record).toMatchObject({ verdict: { state: 'CANCELLED' } });
 
   expect((await cancel('unknown', Date.now() - earlyCancelMs)).status).toBe(204);
   expect(log.map(({ severity, message }) => `${severity} ${message}`)).toEqual([
@@ -189,7 +189,7 @@ it('handles a step of a tuning, and has it redelivered after a transient error',
   const tuning = searchingTuning({ tuningId: 'study', running });
   await tunings.create(tuning, []);
   const trials = [runningTrial(1, { tuningId: 'study' })];
-  await tunings.commit({ expectedRevision: 1, eventId: 'e', tuning, trials, effects: [] });
+  await tunings.commit({ expectedRevision: 1, eventId: 'e', record: tuning, trials, effects: [] });
   const message = JSON.stringify({ type: 'START_TRIAL', tuningId: 'study', ordinal: 1 });
 
   isStoreDown = true;
@@ -197,7 +197,7 @@ it('handles a step of a tuning, and has it redelivered after a transient error',
   isStoreDown = false;
   expect((await push('tuning', message)).status).toBe(204);
 
-  expect((await jobs.read('study_trial_1'))?.job).toMatchObject({ status: 'QUEUED', trial: { ordinal: 1 } });
+  expect((await jobs.read('study_trial_1'))?.record).toMatchObject({ status: 'QUEUED', trial: { ordinal: 1 } });
 });
 
 describe('notify', () => {
@@ -283,7 +283,7 @@ it('records a dead letter on its job', async () => {
 
   await post('on-dead-letter', JSON.stringify({ subscription: 'projects/p/subscriptions/dead', message }));
 
-  expect((await ports.functions.jobs.read('poisoned'))?.job).toMatchObject({
+  expect((await ports.functions.jobs.read('poisoned'))?.record).toMatchObject({
     status: 'QUEUED',
     isBackingOff: true,
     placementRound: 2,

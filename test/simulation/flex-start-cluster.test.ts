@@ -34,7 +34,7 @@ async function runCluster(seed: number, without: readonly Mechanism[] = []) {
   for (let step = 0; step < STEPS_MAX && (await world.isBusy()); step += 1) {
     await world.step();
   }
-  const job = (await world.jobs.read('cluster'))?.job;
+  const job = (await world.jobs.read('cluster'))?.record;
   // A VM that still waits for capacity is not billed.
   const vms = world.unusedVmMinutes().filter((minutes) => minutes > 0);
   world.close();

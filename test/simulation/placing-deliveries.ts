@@ -1,7 +1,6 @@
-import type { Effect } from '#shared/domain/effect.ts';
 import { isPlaced, type Job, type JobIn } from '#shared/domain/job.ts';
 
-type Committed = { readonly job: Job; readonly effects: readonly Effect[]; readonly eventId: string };
+type Committed = { readonly record: Job; readonly eventId: string };
 
 /**
  * The deliveries of provision messages that are being handled. A placement that ends meanwhile is contested: one of
@@ -25,7 +24,7 @@ export function createPlacingDeliveries() {
   return {
     begin: (topic: string, message: object) => change(topic, message, 1),
     end: (topic: string, message: object) => change(topic, message, -1),
-    onCommitted(before: Job | undefined, { job, eventId }: Committed): void {
+    onCommitted(before: Job | undefined, { record: job, eventId }: Committed): void {
       if (before === undefined || !isPlaced(before) || (isPlaced(job) && nameOf(before) === nameOf(job))) {
         return;
       }

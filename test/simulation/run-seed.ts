@@ -70,10 +70,7 @@ export async function rest(world: World, calmMsMax = CALM_MS_MAX): Promise<void>
 }
 
 export async function checkRest(world: World): Promise<readonly string[]> {
-  const unpublished = [
-    ...(await world.jobs.listJobsWithOutbox(10)),
-    ...(await world.tunings.listTuningsWithOutbox(10)),
-  ];
+  const unpublished = [...(await world.jobs.listWithOutbox(10)), ...(await world.tunings.listWithOutbox(10))];
   const vms = world.cloud.all().map(({ vmName, status }) => `VM ${vmName} is still billed (${status})`);
   return [...vms, ...unpublished.map((jobId) => `job ${jobId} still has outbox entries`)];
 }
@@ -84,7 +81,7 @@ async function checkVerdicts(
 ): Promise<readonly string[]> {
   const problems: string[] = [];
   for (const jobId of jobIds) {
-    const job = (await world.jobs.read(jobId))?.job;
+    const job = (await world.jobs.read(jobId))?.record;
     if (job?.status !== 'CLOSED') {
       problems.push(`job ${jobId} never ended: ${job?.status}`);
       continue;

@@ -85,7 +85,7 @@ async function checkTuning(
   world: World,
   { tuningId, cancelled }: { readonly tuningId: string; readonly cancelled: ReadonlySet<string> },
 ): Promise<Checked> {
-  const tuning = (await world.tunings.read(tuningId))?.tuning;
+  const tuning = (await world.tunings.read(tuningId))?.record;
   if (tuning?.status !== 'CLOSED') {
     return { broken: [`tuning ${tuningId} never ended: ${tuning?.status}`] };
   }
@@ -106,7 +106,7 @@ async function checkTuning(
 /** What is wrong with the outcome of a trial, given how its job ended and what its program does. */
 async function checkTrial(world: World, trial: Trial, study: Study): Promise<string | null> {
   const { outcome, jobId, costUsd } = trial;
-  const job = (await world.jobs.read(jobId))?.job;
+  const job = (await world.jobs.read(jobId))?.record;
   if (outcome === null || job?.status !== 'CLOSED') {
     return `has the outcome ${outcome?.kind}, and its job is ${job?.status}`;
   }

@@ -106,7 +106,7 @@ function withHastyLeases(
 /** A store in which no job counts the VMs that were created in vain. */
 function withoutUnusedVms(jobs: JobStore): JobStore {
   const uncounted = (job: Job): Job => ({ ...job, counts: { ...job.counts, unusedVms: 0 } });
-  return { ...jobs, commit: (change) => jobs.commit({ ...change, job: uncounted(change.job) }) };
+  return { ...jobs, commit: (change) => jobs.commit({ ...change, record: uncounted(change.record) }) };
 }
 
 /** A store that checks the limits before its commits, as if a sum that was read a moment ago was enough. */
@@ -123,7 +123,7 @@ function withSoftLimits(jobs: JobStore): JobStore {
 /** A store in which the VMs of a placement count until it ends, and not until they are gone. */
 function withoutEndedPlacements(jobs: JobStore): Pick<JobStore, 'commit'> {
   const counted = (job: Job): Job => ({ ...job, endedPlacements: 0 });
-  return { commit: (change) => jobs.commit({ ...change, usage: usageOf(counted(change.job)) }) };
+  return { commit: (change) => jobs.commit({ ...change, usage: usageOf(counted(change.record)) }) };
 }
 
 /** Compute Engine's errors without the limit of the quota, as if it was not known. */
@@ -147,7 +147,7 @@ function withKeptVms(vms: VmProvider, { alive }: SimulatedCloud, jobs: JobStore)
     ...vms,
     async delete(target, options) {
       const vm = alive().find(({ vmName, zone }) => vmName === target.vmName && zone === target.zone);
-      const job = vm && (await jobs.read(vm.jobId))?.job;
+      const job = vm && (await jobs.read(vm.jobId))?.record;
       const isKept = vm !== undefined && job !== undefined && keepsVm(job, vm);
       assert(!isKept, `${target.vmName} was deleted although its job keeps it`);
       return vms.delete(target, options);
@@ -199,9 +199,9 @@ export function createControlPlane(world: ControlPlaneWorld) {
       return outcome;
     },
     async commit(change) {
-      const { job } = change;
+      const { record: job } = change;
       commits += 1;
-      const before = (await jobs.read(job.jobId))?.job;
+      const before = (await jobs.read(job.jobId))?.record;
       const outcome = await jobs.commit(
         has('duplicateCheck') ? change : { ...change, eventId: `${change.eventId}#${commits}` },
       );

@@ -90,7 +90,7 @@ export function createWorld(
 
   /** Without fencing, the heartbeat of any VM counts as one of the current attempt. */
   async function addressHeartbeat(vm: SimulatedVm, heartbeat: Heartbeat) {
-    const job = (await jobs.read(vm.jobId))?.job;
+    const job = (await jobs.read(vm.jobId))?.record;
     const { vmName: ownName, zone, instanceId: ownId } = vm;
     const sender = { vmName: ownName, zone, instanceId: ownId, serviceAccount: null, at: now() };
     if (has('fencing') || (job?.status !== 'PREPARING' && job?.status !== 'RUNNING')) {
@@ -268,7 +268,7 @@ export function createWorld(
       const all = await jobs.list({ countMax: 100 });
       const isUnfinished = all.some(({ status }) => status !== 'CLOSED');
       const isSearching = (await tunings.list({ countMax: 100 })).some(({ status }) => status !== 'CLOSED');
-      const outboxes = [...(await jobs.listJobsWithOutbox(1)), ...(await tunings.listTuningsWithOutbox(1))];
+      const outboxes = [...(await jobs.listWithOutbox(1)), ...(await tunings.listWithOutbox(1))];
       return isUnfinished || isSearching || cloud.all().length > 0 || outboxes.length > 0;
     },
     close,

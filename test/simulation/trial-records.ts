@@ -77,7 +77,7 @@ export function createTrialRecords(now: () => number) {
         async commit(change) {
           const outcome = await tunings.commit(change);
           if (outcome === 'COMMITTED') {
-            assertParallelLimit(change.tuning);
+            assertParallelLimit(change.record);
             change.trials.forEach(recordTrial);
           }
           return outcome;

@@ -18,9 +18,9 @@ function withoutSuggestionFence(tunings: TuningStore, from: number, requestId: n
     ...tunings,
     async read(tuningId) {
       const stored = await tunings.read(tuningId);
-      const tuning = stored?.tuning;
+      const tuning = stored?.record;
       return stored !== undefined && tuning?.status === 'SEARCHING' && tuning.asked !== null
-        ? { ...stored, tuning: { ...tuning, asked: { ...tuning.asked, from } } }
+        ? { ...stored, record: { ...tuning, asked: { ...tuning.asked, from } } }
         : stored;
     },
     commit: (change) => tunings.commit({ ...change, eventId: `${change.eventId}#${requestId}` }),

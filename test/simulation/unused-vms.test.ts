@@ -34,7 +34,7 @@ async function runCluster(seed: number, { limit, without = [], minutesMax = 10_0
   for (let step = 0; step < STEPS_MAX && !(await isOver(world, minutesMax)); step += 1) {
     await world.step();
   }
-  const job = (await world.jobs.read('cluster'))?.job;
+  const job = (await world.jobs.read('cluster'))?.record;
   const vms = world.unusedVmMinutes();
   world.close();
   return { cause: job?.status === 'CLOSED' ? job.verdict.cause : null, vms: vms.length, minutes: sumOf(vms) };

@@ -41,7 +41,7 @@ async function runQueue(seed: number, { hasFaults, without = [] }: Run) {
     }
     for (const vm of world.cloud.all().filter(({ instanceId }) => !seen.has(instanceId))) {
       seen.add(vm.instanceId);
-      const job = (await world.jobs.read(vm.jobId))?.job;
+      const job = (await world.jobs.read(vm.jobId))?.record;
       const placedAt = job?.status === 'PREPARING' ? job.placedAt : Number.NEGATIVE_INFINITY;
       const before = [...waitingSince.values()].filter((other) => job && isBefore(other.job, job));
       overtakings.push(
@@ -63,7 +63,7 @@ async function runQueue(seed: number, { hasFaults, without = [] }: Run) {
     await world.step();
     await observe();
   }
-  const jobs = await Promise.all(jobIds.map(async (jobId) => (await world.jobs.read(jobId))?.job));
+  const jobs = await Promise.all(jobIds.map(async (jobId) => (await world.jobs.read(jobId))?.record));
   world.close();
   const started = jobs.flatMap((job) => (job === undefined || job.firstRanAt === null ? [] : [job]));
   return { overtakings, started: started.toSorted((a, b) => (a.firstRanAt ?? 0) - (b.firstRanAt ?? 0)) };

@@ -61,7 +61,7 @@ beforeEach(async () => {
   const tuning = searchingTuning({ createdAt: 5_000, running: [RUNNING], best, suggestedCount: 4, asked: null });
   await ports.tunings.create(tuning, []);
   const trials = [succeededTrial(1, 0.5), succeededTrial(2, 0.9), succeededTrial(3, 0.7), runningTrial(4)];
-  await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', tuning, trials, effects: [] });
+  await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', record: tuning, trials, effects: [] });
   await ports.jobs.create({ ...queuedJob(), jobId: 'plain', createdAt: 1_000 }, []);
   const trial = { tuningId: 'digits', ordinal: 4, metricIds: ['accuracy'] };
   const job = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['VMS_CREATED', 2_000], ['REPLICA_STARTED', 3_000]);
@@ -183,7 +183,7 @@ describe('the API', () => {
       const counts = { succeeded: 40, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0 };
       const tuning = { ...closedTuning(), tuningId, counts, best: { ...best, ordinal } };
       await ports.tunings.create(searchingTuning({ tuningId }), []);
-      await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', tuning, trials, effects: [] });
+      await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', record: tuning, trials, effects: [] });
     }
     const recommendedOf = async (id: string) => jobViewSchema.parse((await call(`/v1/jobs/${id}`)).body).tuning;
     expect(await recommendedOf('exact')).toMatchObject({ recommended: null });

@@ -1,7 +1,7 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { parseEach } from '#shared/protocol/stored-record.ts';
-import { findCurveConflict, formatStoredCurve, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
+import { findCurveConflict, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
 
 const SCHEMA = `
   create table if not exists curves (
@@ -32,7 +32,7 @@ export function openSqliteCurveStore({ sql, transaction }: Database): CurveStore
         if (conflict !== null) {
           return conflict;
         }
-        write.run(tuningId, ordinal, attempt, formatStoredCurve(curve));
+        write.run(tuningId, ordinal, attempt, JSON.stringify(curve));
         return 'WRITTEN';
       });
     },

@@ -1,6 +1,6 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { NOTIFICATION_AGE_MS_MAX, type NotificationLog } from '#shared/ports/notification-log.ts';
-import { formatStoredNotification, parseStoredNotification } from '#shared/protocol/stored-notification.ts';
+import { parseStoredNotification } from '#shared/protocol/stored-notification.ts';
 
 const SCHEMA = `
   create table if not exists notifications (notification_id text primary key, at integer not null, body text not null)
@@ -25,7 +25,7 @@ export function openSqliteNotificationLog(database: Database): NotificationLog {
     async record(record) {
       database.transaction(() => {
         deleteExpired.run(record.at - NOTIFICATION_AGE_MS_MAX);
-        replace.run(record.notificationId, record.at, formatStoredNotification(record));
+        replace.run(record.notificationId, record.at, JSON.stringify(record));
       });
     },
     listNewest: async (countMax) => listNewest.all(countMax).map(({ body }) => parseStoredNotification(String(body))),

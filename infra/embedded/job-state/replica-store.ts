@@ -1,7 +1,7 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
-import { formatStoredReplica, parseEach, parseStoredReplica } from '#shared/protocol/stored-record.ts';
+import { parseEach, parseStoredReplica } from '#shared/protocol/stored-record.ts';
 
 const SCHEMA = `
   create table if not exists replicas (
@@ -46,7 +46,7 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
         sequence: replica.sequence,
         has_exited: replica.exit === null ? 0 : 1,
         lease: replica.leaseExpiresAt,
-        body: formatStoredReplica(replica),
+        body: JSON.stringify(replica),
       });
       return changes === 0 ? 'OUTDATED' : 'RECORDED';
     },

@@ -1,41 +1,60 @@
-/**
- * The tables of jobs and tunings. Both stores create all of them, since each checks that the other has no record of an
- * id that it creates: users know jobs and tunings by one kind of id.
- */
-export const SCHEMA = `
-  create table if not exists jobs (
-    job_id text primary key, revision integer not null, wake_at integer, created_at integer not null, body text not null
-  ) strict;
-  create index if not exists jobs_due on jobs (wake_at) where wake_at is not null;
-  drop index if exists jobs_by_age;
-  create index if not exists jobs_listed on jobs (created_at desc, job_id)
-    where json_extract(body, '$.trial.tuningId') is null;
-  create index if not exists jobs_waiting on jobs (created_at, job_id)
-    where json_extract(body, '$.waitsFor.metric') is not null;
-  create table if not exists vm_usage (
-    job_id text primary key, vms integer not null, micro_usd_per_hour integer not null, unpriced_vms integer not null
-  ) strict, without rowid;
-  create table if not exists handled_events (
-    job_id text not null, event_id text not null, primary key (job_id, event_id)
-  ) strict, without rowid;
-  create table if not exists owed_effects (
-    position integer primary key autoincrement, job_id text not null, entry_id text not null, body text not null,
-    unique (job_id, entry_id)
-  ) strict;
-  create table if not exists tunings (
-    tuning_id text primary key, revision integer not null, wake_at integer, created_at integer not null,
-    body text not null
-  ) strict;
-  create index if not exists tunings_due on tunings (wake_at) where wake_at is not null;
-  create index if not exists tunings_by_age on tunings (created_at desc, tuning_id);
-  create table if not exists trials (
-    tuning_id text not null, ordinal integer not null, body text not null, primary key (tuning_id, ordinal)
-  ) strict, without rowid;
-  create table if not exists tuning_events (
-    tuning_id text not null, event_id text not null, primary key (tuning_id, event_id)
-  ) strict, without rowid;
-  create table if not exists tuning_outbox (
-    position integer primary key autoincrement, tuning_id text not null, entry_id text not null, body text not null,
-    unique (tuning_id, entry_id)
-  ) strict;
-`;
+/** Where one kind of record is stored: its tables, which have this column for the id of the record. */
+export type RecordTables = {
+  readonly records: string;
+  readonly idColumn: string;
+  readonly handledEvents: string;
+  readonly outbox: string;
+  /** Tables and indexes that only this kind has, among them the index of its list. */
+  readonly more: string;
+  /** The condition on `body` that a listed record fulfills. */
+  readonly isListed: string;
+};
+
+/** The tables keep the names under which existing databases store them. */
+export const JOB_TABLES: RecordTables = {
+  records: 'jobs',
+  idColumn: 'job_id',
+  handledEvents: 'handled_events',
+  outbox: 'owed_effects',
+  more: `
+    drop index if exists jobs_by_age;
+    create index if not exists jobs_listed on jobs (created_at desc, job_id)
+      where json_extract(body, '$.trial.tuningId') is null;
+    create index if not exists jobs_waiting on jobs (created_at, job_id)
+      where json_extract(body, '$.waitsFor.metric') is not null;
+    create table if not exists vm_usage (
+      job_id text primary key, vms integer not null, micro_usd_per_hour integer not null, unpriced_vms integer not null
+    ) strict, without rowid;`,
+  isListed: "json_extract(body, '$.trial.tuningId') is null",
+};
+
+export const TUNING_TABLES: RecordTables = {
+  records: 'tunings',
+  idColumn: 'tuning_id',
+  handledEvents: 'tuning_events',
+  outbox: 'tuning_outbox',
+  more: `
+    create index if not exists tunings_by_age on tunings (created_at desc, tuning_id);
+    create table if not exists trials (
+      tuning_id text not null, ordinal integer not null, body text not null, primary key (tuning_id, ordinal)
+    ) strict, without rowid;`,
+  isListed: 'true',
+};
+
+/** The statements that create the tables of one kind of record, where they do not exist. */
+export function schemaOf({ records, idColumn, handledEvents, outbox, more }: RecordTables): string {
+  return `
+    create table if not exists ${records} (
+      ${idColumn} text primary key, revision integer not null, wake_at integer, created_at integer not null,
+      body text not null
+    ) strict;
+    create index if not exists ${records}_due on ${records} (wake_at) where wake_at is not null;
+    create table if not exists ${handledEvents} (
+      ${idColumn} text not null, event_id text not null, primary key (${idColumn}, event_id)
+    ) strict, without rowid;
+    create table if not exists ${outbox} (
+      position integer primary key autoincrement, ${idColumn} text not null, entry_id text not null, body text not null,
+      unique (${idColumn}, entry_id)
+    ) strict;
+    ${more}`;
+}

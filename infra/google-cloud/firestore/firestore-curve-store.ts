@@ -9,7 +9,7 @@ import {
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { parseEach } from '#shared/protocol/stored-record.ts';
-import { findCurveConflict, formatStoredCurve, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
+import { findCurveConflict, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
 import type { Curve } from '#shared/tuning/trial.ts';
 
 /** What trials have reported, one document per trial, below the document of its tuning. */
@@ -36,7 +36,7 @@ export function createFirestoreCurveStore(firestore: Firestore, clock: Clock): C
         transaction.set(document, {
           attempt: curve.attempt,
           [EXPIRY_FIELD]: expireAt,
-          body: formatStoredCurve(curve),
+          body: JSON.stringify(curve),
         });
         return 'WRITTEN';
       });

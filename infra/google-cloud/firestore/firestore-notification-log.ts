@@ -1,7 +1,7 @@
 import { type Firestore, Timestamp } from '@google-cloud/firestore';
 import { COLLECTIONS, EXPIRY_FIELD, toDocumentId } from '#infra/google-cloud/firestore/collections.ts';
 import { NOTIFICATION_AGE_MS_MAX, type NotificationLog } from '#shared/ports/notification-log.ts';
-import { formatStoredNotification, parseStoredNotification } from '#shared/protocol/stored-notification.ts';
+import { parseStoredNotification } from '#shared/protocol/stored-notification.ts';
 
 /** What was sent, one document per notification; Firestore deletes them when they expire. */
 export function createFirestoreNotificationLog(firestore: Firestore): NotificationLog {
@@ -13,7 +13,7 @@ export function createFirestoreNotificationLog(firestore: Firestore): Notificati
     },
     async record(record) {
       const expireAt = Timestamp.fromMillis(record.at + NOTIFICATION_AGE_MS_MAX);
-      const document = { at: record.at, [EXPIRY_FIELD]: expireAt, body: formatStoredNotification(record) };
+      const document = { at: record.at, [EXPIRY_FIELD]: expireAt, body: JSON.stringify(record) };
       await notifications.doc(toDocumentId(record.notificationId)).set(document);
     },
     async listNewest(countMax) {

@@ -8,7 +8,7 @@ import {
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
-import { formatStoredReplica, parseEach, parseStoredReplica } from '#shared/protocol/stored-record.ts';
+import { parseEach, parseStoredReplica } from '#shared/protocol/stored-record.ts';
 
 /** Replica records, one document per replica and attempt. The lease is a separate field, because it is queried. */
 export function createFirestoreReplicaStore(firestore: Firestore): ReplicaStore {
@@ -65,7 +65,7 @@ function toDocument(replica: Replica) {
     // Sequence 0: no heartbeat yet.
     heardAt: sequence === 0 ? null : heardAt,
     [EXPIRY_FIELD]: Timestamp.fromMillis(heardAt + REPLICA_AGE_MS_MAX),
-    body: formatStoredReplica(replica),
+    body: JSON.stringify(replica),
   };
 }
 

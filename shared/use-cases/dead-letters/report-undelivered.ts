@@ -22,7 +22,7 @@ export async function reportUndelivered(
     return;
   }
   const { jobId, values, chosenAt, repeats } = trial;
-  const job = (await ports.jobs.read(jobId))?.job;
+  const job = (await ports.jobs.read(jobId))?.record;
   if (job !== undefined && job.status !== 'CLOSED') {
     return;
   }

@@ -51,7 +51,7 @@ export async function recordHeartbeat(
   heartbeat: Heartbeat,
   sender: Sender,
 ): Promise<HeartbeatAnswer> {
-  const job = (await ports.jobs.read(heartbeat.jobId))?.job;
+  const job = (await ports.jobs.read(heartbeat.jobId))?.record;
   if (job !== undefined && keepsVm(job, sender)) {
     return keepAnswer(job, job.kept.until - sender.at);
   }

@@ -69,7 +69,7 @@ async function tryRecord(
     ranMs: job.ranMs,
     measurements: measurements.flatMap((one) => toMeasurement(one, job, at)),
   });
-  const tuning = (await ports.tunings.read(tuningId))?.tuning;
+  const tuning = (await ports.tunings.read(tuningId))?.record;
   // A trial that has ended is one that others are compared with; a trial that was stopped is not.
   if (tuning?.status === 'SEARCHING' && !isStopping(job)) {
     await publishRungs(ports, tuning, { before, after, stepsMax: heartbeat.progress.stepsMax });

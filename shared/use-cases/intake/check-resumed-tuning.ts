@@ -37,7 +37,7 @@ export async function checkResumedTuning(
     return { study, resumes: [], problems: [], warnings: [] };
   }
   const location = draft?.resumeJobId === undefined ? { path: 'resumeJobId' } : locationOf(draft.resumeJobId);
-  const earlier = (await ports.tunings.read(resumeJobId))?.tuning;
+  const earlier = (await ports.tunings.read(resumeJobId))?.record;
   const problem = earlier === undefined ? await describeMissing(ports, resumeJobId) : findDifference(study, earlier);
   if (problem !== null || earlier === undefined) {
     return { study, resumes: [], problems: problem === null ? [] : [{ ...problem, ...location }], warnings: [] };

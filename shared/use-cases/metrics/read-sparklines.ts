@@ -45,7 +45,7 @@ export async function readSparklines(
 ): Promise<readonly Sparkline[]> {
   const budget = { bytesLeft: READ_BYTES_MAX, partsLeft: READ_PARTS_MAX };
   const lines = await mapParallel(wanted, async ({ jobId, name }) => {
-    const job = (await ports.jobs.read(jobId))?.job;
+    const job = (await ports.jobs.read(jobId))?.record;
     return job === undefined ? undefined : readLine(ports, caches, { job, name, budget });
   });
   return lines.filter((line) => line !== undefined);

@@ -87,7 +87,7 @@ export async function provision(
 }
 
 async function readCurrent(ports: ProvisionPorts, message: ProvisionMessage): Promise<Job | undefined> {
-  const job = (await ports.jobs.read(message.jobId))?.job;
+  const job = (await ports.jobs.read(message.jobId))?.record;
   return job !== undefined && isCurrentRound(job, message) ? job : undefined;
 }
 

@@ -38,18 +38,18 @@ export async function reconcile(ports: ReconcilePorts, now: TimestampMs): Promis
 
 /** Publishes the outbox entries of processes that died after their commit. */
 export async function publishOutboxes(ports: EventPorts): Promise<void> {
-  await attemptAll(await ports.jobs.listJobsWithOutbox(WORK_PER_TICK_MAX), (jobId) => publishOutbox(ports, jobId));
+  await attemptAll(await ports.jobs.listWithOutbox(WORK_PER_TICK_MAX), (jobId) => publishOutbox(ports, jobId));
 }
 
 /** As `publishOutboxes`, for tunings. */
 export async function publishTuningOutboxes(ports: TuningEventPorts): Promise<void> {
-  const tuningIds = await ports.tunings.listTuningsWithOutbox(WORK_PER_TICK_MAX);
+  const tuningIds = await ports.tunings.listWithOutbox(WORK_PER_TICK_MAX);
   await attemptAll(tuningIds, (tuningId) => publishTuningOutbox(ports, tuningId));
 }
 
 /** As `wakeDueJobs`, for tunings: a lost suggestion, trial end or cancellation is requested again. */
 export async function wakeDueTunings(ports: TuningEventPorts, now: TimestampMs): Promise<void> {
-  await attemptAll(await ports.tunings.listDue(now, WORK_PER_TICK_MAX), async ({ tuningId, wakeAt }) => {
+  await attemptAll(await ports.tunings.listDue(now, WORK_PER_TICK_MAX), async ({ id: tuningId, wakeAt }) => {
     const eventId = `deadline-${wakeAt}-${now}`;
     await handleTuningEvent(ports, { type: 'DEADLINE_PASSED', eventId, tuningId, at: now });
   });
@@ -61,7 +61,7 @@ export async function wakeDueTunings(ports: TuningEventPorts, now: TimestampMs):
  * time for which the job was woken before. A failure that is held is evaluated at each of these deadlines.
  */
 export async function wakeDueJobs(ports: JobPorts, now: TimestampMs): Promise<void> {
-  await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), async ({ jobId, wakeAt }) => {
+  await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), async ({ id: jobId, wakeAt }) => {
     const eventId = `deadline-${wakeAt}-${now}`;
     const job = await handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId, at: now });
     await resolveHeldFailure(ports, job, now);

@@ -17,7 +17,7 @@ export async function reportLostReplica(
   replica: Replica,
   loss: { readonly at: TimestampMs; readonly cause: Cause },
 ): Promise<void> {
-  const job = (await ports.jobs.read(replica.jobId))?.job;
+  const job = (await ports.jobs.read(replica.jobId))?.record;
   if (job === undefined || !ownsReplica(job, replica)) {
     await forgetReplica(ports, job, { replica, at: loss.at });
     return;

@@ -5,7 +5,7 @@ import { readableOf } from '#shared/ports/unreadable-records.ts';
 import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 
 /** The last entry of a page, after which the next page starts. */
-export type PagePosition = { readonly createdAt: TimestampMs; readonly jobId: string };
+export type PagePosition = { readonly createdAt: TimestampMs; readonly id: string };
 
 export type SubmittedPage = {
   readonly items: readonly Submitted[];
@@ -37,8 +37,8 @@ export async function listSubmitted(
   return { items, next: isLastPage || last === undefined ? null : positionOf(last) };
 }
 
-function positionOf(item: Submitted): PagePosition {
-  return { createdAt: item.createdAt, jobId: 'tuningId' in item ? item.tuningId : item.jobId };
+export function positionOf(item: Submitted): PagePosition {
+  return { createdAt: item.createdAt, id: 'tuningId' in item ? item.tuningId : item.jobId };
 }
 
 function compare(one: Submitted, other: Submitted): number {
@@ -46,5 +46,5 @@ function compare(one: Submitted, other: Submitted): number {
 }
 
 function comparePositions(one: PagePosition, other: PagePosition): number {
-  return other.createdAt - one.createdAt || (one.jobId < other.jobId ? -1 : one.jobId > other.jobId ? 1 : 0);
+  return other.createdAt - one.createdAt || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
 }

@@ -13,7 +13,7 @@ export async function readSubmitted(
   { jobs, tunings }: { readonly jobs: JobStore; readonly tunings: TuningStore },
   jobId: string,
 ): Promise<Submitted | undefined> {
-  return (await jobs.read(jobId))?.job ?? (await tunings.read(jobId))?.tuning;
+  return (await jobs.read(jobId))?.record ?? (await tunings.read(jobId))?.record;
 }
 
 /** The job update with the current state. */

@@ -3,7 +3,12 @@ import type { JobStore } from '#shared/ports/job-store.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { TRIAL_JOB_ID_PATTERN } from '#shared/tuning/trial.ts';
 import { stateOfTuning } from '#shared/tuning/tuning.ts';
-import { listSubmitted, type PagePosition, type SubmittedPage } from '#shared/use-cases/reports/list-submitted.ts';
+import {
+  listSubmitted,
+  type PagePosition,
+  positionOf,
+  type SubmittedPage,
+} from '#shared/use-cases/reports/list-submitted.ts';
 import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 
 /** Conditions that a listed job must all satisfy. */
@@ -96,8 +101,4 @@ function textsOf(item: Submitted): readonly string[] {
     ...Object.keys(labels),
     ...machines,
   ];
-}
-
-function positionOf(item: Submitted): PagePosition {
-  return { createdAt: item.createdAt, jobId: 'tuningId' in item ? item.tuningId : item.jobId };
 }

@@ -9,7 +9,7 @@ const JOBS_MAX = 200;
 /** The VMs that are billed now, and their list price per hour. Trials count as the jobs that they are. */
 export async function summarizeRunning({ jobs }: { readonly jobs: JobStore }): Promise<RunningSummary> {
   const unfinished = await jobs.listDue(Number.MAX_SAFE_INTEGER, JOBS_MAX);
-  const read = await Promise.all(unfinished.map(async ({ jobId }) => (await jobs.read(jobId))?.job));
+  const read = await Promise.all(unfinished.map(async ({ id }) => (await jobs.read(id))?.record));
   const billed = read.filter((job) => job !== undefined).filter((job) => billedSince(job) !== null);
   const prices = billed.map((job) => {
     const { replicaGroups, provisioningModel } = job.spec;

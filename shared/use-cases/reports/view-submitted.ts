@@ -37,7 +37,7 @@ async function readTuningView(ports: ViewPorts, tuning: Tuning, now: TimestampMs
     readBest(ports, tuning, now),
     readOptimal(ports, tuning, now),
     readRecommended(ports, tuning, now),
-    ...tuning.running.map(async ({ jobId }) => (await ports.jobs.read(jobId))?.job),
+    ...tuning.running.map(async ({ jobId }) => (await ports.jobs.read(jobId))?.record),
   ]);
   return viewTuning(tuning, { best, optimal, recommended, jobs: jobs.filter((job) => job !== undefined), now });
 }
@@ -130,7 +130,7 @@ export async function readTrialViews(
       }
       const { ordinal, jobId } = trial;
       const running = tuning.running.find((one) => one.ordinal === ordinal);
-      const job = (await ports.jobs.read(jobId))?.job;
+      const job = (await ports.jobs.read(jobId))?.record;
       return viewTrial(trial, { study, running, job, last: lastOf(curves, ordinal), now });
     }),
   );

@@ -17,7 +17,7 @@ export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
  * unreachable, the listed VMs are deleted before the error is thrown.
  */
 export async function teardown(ports: TeardownPorts, jobId: string, now: TimestampMs): Promise<void> {
-  const job = (await ports.jobs.read(jobId))?.job;
+  const job = (await ports.jobs.read(jobId))?.record;
   const { listed, incomplete } = await listVms(ports, { jobId });
   const deletions = await Promise.all(orphansOf(job, listed).map((vm) => ports.vms.delete(vm)));
   if (incomplete !== null && mayHideVms(incomplete, job)) {
@@ -87,7 +87,7 @@ async function sweepJob(
   ports: TeardownPorts,
   { jobId, ofJob, now }: { readonly jobId: string; readonly ofJob: readonly Vm[]; readonly now: TimestampMs },
 ): Promise<void> {
-  const job = (await ports.jobs.read(jobId))?.job;
+  const job = (await ports.jobs.read(jobId))?.record;
   // Not waited for: each deletion takes a minute or two, and all of a hundred orphans should be started in that time.
   await attemptAll(orphansOf(job, ofJob), (vm) => ports.vms.delete(vm, { isWaitedFor: false }));
   const ended = ofJob.filter((vm) => vm.status === 'TERMINATED' && job !== undefined && ownsVm(job, vm));

@@ -33,7 +33,7 @@ export async function reportTrial(
   { tuningId, ordinal, jobId }: TrialId & { readonly jobId: string },
   now: TimestampMs,
 ): Promise<void> {
-  const job = (await ports.jobs.read(jobId))?.job;
+  const job = (await ports.jobs.read(jobId))?.record;
   const found = await readTrial(ports.tunings, { tuningId, ordinal });
   if (job?.status !== 'CLOSED' || !found?.tuning.running.some((trial) => trial.ordinal === ordinal)) {
     return;

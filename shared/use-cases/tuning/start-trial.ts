@@ -22,7 +22,7 @@ export async function startTrial(ports: StartTrialPorts, id: TrialId, now: Times
     await stopTrial(ports, { ...id, how: 'CANCEL' }, now);
     return;
   }
-  const existing = (await ports.jobs.read(trial.jobId))?.job;
+  const existing = (await ports.jobs.read(trial.jobId))?.record;
   if (existing?.status === 'CLOSED') {
     await reportTrial(ports, { ...id, jobId: trial.jobId }, now);
     return;
@@ -41,7 +41,7 @@ export async function startTrial(ports: StartTrialPorts, id: TrialId, now: Times
 }
 
 async function isAwaited({ tunings }: StartTrialPorts, id: TrialId): Promise<boolean> {
-  const tuning = (await tunings.read(id.tuningId))?.tuning;
+  const tuning = (await tunings.read(id.tuningId))?.record;
   return tuning !== undefined && awaits(tuning, id);
 }
 

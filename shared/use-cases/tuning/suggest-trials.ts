@@ -18,7 +18,7 @@ export async function suggestTrials(
   { tuningId, from }: SuggestionRequest,
   now: TimestampMs,
 ): Promise<void> {
-  const tuning = (await ports.tunings.read(tuningId))?.tuning;
+  const tuning = (await ports.tunings.read(tuningId))?.record;
   if (tuning?.status !== 'SEARCHING' || tuning.asked?.from !== from) {
     return;
   }

@@ -13,7 +13,7 @@ export async function readTrial(
   tunings: TuningStore,
   { tuningId, ordinal }: TrialId,
 ): Promise<{ readonly tuning: Tuning; readonly trial: Trial } | undefined> {
-  const tuning = (await tunings.read(tuningId))?.tuning;
+  const tuning = (await tunings.read(tuningId))?.record;
   if (tuning === undefined) {
     return undefined;
   }

@@ -22,8 +22,8 @@ for (let done = 0; done < commits; ) {
   if (stored === undefined) {
     throw new Error('The job does not exist.');
   }
-  const job = { ...stored.job, placementRound: stored.job.placementRound + 1 };
-  const commit = { expectedRevision: stored.revision, eventId: `${name}-${done}`, job, effects: [] };
+  const record = { ...stored.record, placementRound: stored.record.placementRound + 1 };
+  const commit = { expectedRevision: stored.revision, eventId: `${name}-${done}`, record, effects: [] };
   if ((await store.commit(commit)) === 'COMMITTED') {
     done += 1;
   } else {

@@ -4,7 +4,6 @@ import type { JobStore } from '#shared/ports/job-store.ts';
 import { queuedJob } from '../domain/example-job.ts';
 
 export const job = jobOf('digits');
-export const teardown: Effect = { type: 'TEARDOWN', jobId: 'digits' };
 
 export function jobOf(jobId: string, facts: Partial<JobIn<'QUEUED'>> = {}): JobIn<'QUEUED'> {
   return { ...queuedJob(), jobId, ...facts };
@@ -12,10 +11,6 @@ export function jobOf(jobId: string, facts: Partial<JobIn<'QUEUED'>> = {}): JobI
 
 export function provisionOf(placementRound: number): Effect {
   return { type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound };
-}
-
-export async function outboxEffects(store: JobStore, jobId = 'digits'): Promise<readonly Effect[]> {
-  return (await store.listOutbox(jobId)).map(({ effect }) => effect);
 }
 
 export async function revisionOf(store: JobStore, jobId = 'digits'): Promise<number> {

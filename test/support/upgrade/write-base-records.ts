@@ -40,7 +40,7 @@ async function writeJobs(stores: Stores): Promise<void> {
     const job = jobId === 'queued' ? { ...accepted, spec: { ...fullSpec, jobId } } : accepted;
     await stores.jobs.create(job, [provisionOf(job), jobUpdateOf(job)]);
     for (const [index, type] of course.entries()) {
-      const now: Job = (await stores.jobs.read(jobId))?.job ?? job;
+      const now: Job = (await stores.jobs.read(jobId))?.record ?? job;
       const event: JobEvent = eventsFor(now, 1_000 * (index + 1))[type];
       const isFailure = event.type === 'REPLICA_EXITED';
       await handleJobEvent(stores, isFailure ? { ...event, exit: { outcome: 'FAILED', cause } } : event);
@@ -48,9 +48,9 @@ async function writeJobs(stores: Stores): Promise<void> {
   }
   const holding = await stores.jobs.read('running');
   if (holding !== undefined) {
-    const { job, revision } = holding;
+    const { record: job, revision } = holding;
     const effects = transition(job, eventsFor(job, 9_000).CANCEL_REQUESTED).effects;
-    await stores.jobs.commit({ expectedRevision: revision, eventId: 'held', job: holdingJob(job, 9_000), effects });
+    await stores.jobs.commit({ expectedRevision: revision, eventId: 'held', record: holdingJob(job, 9_000), effects });
   }
   const trial = { tuningId: 'searching', ordinal: 1 };
   const ofTrial = { ...queuedJob(), jobId: 'searching_trial_1', trial: { ...trial, metricIds: ['accuracy'] } };
@@ -76,7 +76,7 @@ async function writeTunings(stores: Stores): Promise<void> {
   await stores.tunings.commit({
     expectedRevision: 1,
     eventId: 'suggested',
-    tuning,
+    record: tuning,
     trials,
     effects: [{ type: 'START_TRIAL', tuningId, ordinal: 2 }],
   });

@@ -59,7 +59,7 @@ export function openProvision() {
     ports,
     deliver: (jobId: string, now: number, { replicas = ports.replicas, attempt = 1, placementRound = 1 } = {}) =>
       provision({ ...ports, replicas }, { jobId, attempt, placementRound }, context(now)),
-    readJob: async (jobId: string) => (await ports.jobs.read(jobId))?.job as JobIn<'PREPARING'>,
+    readJob: async (jobId: string) => (await ports.jobs.read(jobId))?.record as JobIn<'PREPARING'>,
     close: () => database.close(),
   };
 }

@@ -70,7 +70,7 @@ export function openTuning(study: Partial<Study> = {}) {
   }
 
   const jobOf = async (ordinal: number): Promise<Job | undefined> =>
-    (await ports.jobs.read(trialJobIdOf('digits', ordinal)))?.job;
+    (await ports.jobs.read(trialJobIdOf('digits', ordinal)))?.record;
 
   async function happen(ordinal: number, events: readonly (JobEvent['type'] | JobEvent)[]) {
     for (const given of events) {
@@ -130,7 +130,7 @@ export function openTuning(study: Partial<Study> = {}) {
       if (stored === undefined) {
         throw new Error('The tuning does not exist.');
       }
-      return stored.tuning;
+      return stored.record;
     },
     close: () => database.close(),
   };

@@ -20,7 +20,7 @@ async function post(path: string, caller: string, body: object): Promise<Respons
   return api.request(path, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-const submitterOf = async (jobId: string) => (await api.ports.jobs.read(jobId))?.job.source.submittedBy;
+const submitterOf = async (jobId: string) => (await api.ports.jobs.read(jobId))?.record.source.submittedBy;
 
 describe('the submitter of a job', () => {
   it('is the caller who sent its job file', async () => {

@@ -117,7 +117,7 @@ describe('the cost of a reconciler tick, and of a poll', () => {
       countIn('replicas_expired', 'replicas', 'lease_expires_at'),
     ];
     expect(count()).toEqual([1, 1]);
-    await jobs.commit({ expectedRevision: 1, eventId: 'e1', job: closedJob(), effects: [] });
+    await jobs.commit({ expectedRevision: 1, eventId: 'e1', record: closedJob(), effects: [] });
     await replicas.clearLeases('digits', 1);
     expect(count()).toEqual([0, 0]);
   });

@@ -65,22 +65,22 @@ describe('over the database of the base version', () => {
       new Set(['QUEUED', 'PREPARING', 'RUNNING', 'CLOSING', 'CLOSED']),
     );
     for (const body of bodiesOf('jobs')) {
-      expect(asJson((await jobs.read(String(body.jobId)))?.job)).toMatchObject(body);
+      expect(asJson((await jobs.read(String(body.jobId)))?.record)).toMatchObject(body);
     }
-    const outbox = await Promise.all((await jobs.listJobsWithOutbox(10)).map((jobId) => jobs.listOutbox(jobId)));
+    const outbox = await Promise.all((await jobs.listWithOutbox(10)).map((jobId) => jobs.listOutbox(jobId)));
     expect(outbox.flat().map(({ effect }) => effect)).toEqual(bodiesOf('owed_effects'));
   });
 
   it('an event that was handled is not handled again', async () => {
-    const { job, revision } = (await jobs.read('waiting')) ?? {};
+    const { record, revision } = (await jobs.read('waiting')) ?? {};
     const [, handled] = rowsOf('handled_events').filter((row) => row.job_id === 'waiting');
     const commit = { expectedRevision: revision ?? 0, eventId: String(handled?.event_id), effects: [] };
-    expect(job === undefined ? undefined : await jobs.commit({ ...commit, job })).toBe('DUPLICATE');
+    expect(record === undefined ? undefined : await jobs.commit({ ...commit, record })).toBe('DUPLICATE');
   });
 
   it('every tuning, trial and curve is read with all that was stored of it', async () => {
     for (const body of bodiesOf('tunings')) {
-      expect(asJson((await tunings.read(String(body.tuningId)))?.tuning)).toMatchObject(body);
+      expect(asJson((await tunings.read(String(body.tuningId)))?.record)).toMatchObject(body);
     }
     for (const body of bodiesOf('trials')) {
       expect(asJson(await tunings.readTrial(String(body.tuningId), Number(body.ordinal)))).toMatchObject(body);

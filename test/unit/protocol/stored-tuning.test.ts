@@ -3,8 +3,6 @@ import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import {
-  formatStoredTrial,
-  formatStoredTuning,
   parseStoredCurve,
   parseStoredTrial,
   parseStoredTuning,
@@ -17,7 +15,7 @@ describe('a stored tuning', () => {
     const common = searchingTuning();
     const closing = { ...closedTuning(), status: 'CLOSING' as const, wakeAt: 5 };
     for (const tuning of [common, { ...common, asked: null }, closing, closedTuning()]) {
-      const stored = JSON.stringify({ ...JSON.parse(formatStoredTuning(tuning)), addedLater: 1 });
+      const stored = JSON.stringify({ ...JSON.parse(JSON.stringify(tuning)), addedLater: 1 });
       const { endedAt, ...expected } = tuning as ReturnType<typeof closedTuning>;
       expect(parseStoredTuning(stored)).toEqual(tuning.status === 'CLOSED' ? { ...expected, endedAt } : expected);
     }
@@ -45,7 +43,7 @@ describe('a stored tuning', () => {
   it('is named, with the field, if no version could have written it', () => {
     const broken = JSON.stringify({ ...searchingTuning(), wakeAt: 'soon' });
     expect(() => parseStoredTuning(broken)).toThrow(/stored tuning of tuning digits.*wakeAt/s);
-    const trial = JSON.stringify({ ...JSON.parse(formatStoredTrial(runningTrial(3))), ordinal: 0 });
+    const trial = JSON.stringify({ ...JSON.parse(JSON.stringify(runningTrial(3))), ordinal: 0 });
     expect(() => parseStoredTrial(trial)).toThrow(/stored trial of tuning digits.*ordinal/s);
     expect(() => parseStoredCurve('{"tuningId":"digits"}')).toThrow(/stored curve of tuning digits/);
     expect(() => parseStoredTuningEffect('{"type":"DANCE","tuningId":"digits"}')).toThrow(/stored outbox entry/);

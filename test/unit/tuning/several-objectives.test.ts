@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { jsonBytesOf } from '#shared/domain/job-size.ts';
 import type { Study } from '#shared/domain/study.ts';
-import {
-  formatStoredTrial,
-  formatStoredTuning,
-  parseStoredTrial,
-  parseStoredTuning,
-} from '#shared/protocol/stored-tuning.ts';
+import { parseStoredTrial, parseStoredTuning } from '#shared/protocol/stored-tuning.ts';
 import type { Curve, MetricValue, Trial, TrialOutcome } from '#shared/tuning/trial.ts';
 import { outcomeOf } from '#shared/tuning/trial-outcome.ts';
 import { FRONT_NUMBERS_MAX } from '#shared/tuning/tuning.ts';
@@ -105,10 +100,10 @@ describe('a tuning with several objectives', () => {
   });
 
   it('that an older version stored has one objective', () => {
-    const { front: _, ...tuning } = JSON.parse(formatStoredTuning(searchingTuning()));
+    const { front: _, ...tuning } = JSON.parse(JSON.stringify(searchingTuning()));
     expect(parseStoredTuning(JSON.stringify(tuning))).toEqual(searchingTuning());
     const trial: Trial = succeededTrial(1, 0.9);
-    const { furtherObjectives: __, ...outcome } = JSON.parse(formatStoredTrial(trial)).outcome;
+    const { furtherObjectives: __, ...outcome } = JSON.parse(JSON.stringify(trial)).outcome;
     expect(parseStoredTrial(JSON.stringify({ ...trial, outcome }))).toEqual(trial);
   });
 });

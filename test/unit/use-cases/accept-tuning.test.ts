@@ -5,7 +5,6 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { JOB_BYTES_MAX, jsonBytesOf } from '#shared/domain/job-size.ts';
 import type { Parameter, Study } from '#shared/domain/study.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
-import { formatStoredTuning } from '#shared/protocol/stored-tuning.ts';
 import { RUNG_VALUES_MAX, RUNGS_MAX } from '#shared/tuning/stopping/asha.ts';
 import { CURVE_POINTS_MAX, PARALLEL_TRIALS_MAX, type Trial } from '#shared/tuning/trial.ts';
 import { RESUMES_MAX } from '#shared/tuning/tuning.ts';
@@ -52,7 +51,7 @@ describe('an accepted tuning', () => {
     expect(await acceptTuning(ports, accepted(), study)).toBe('ACCEPTED');
     expect(published.map(({ topic }) => topic)).toEqual(['tuning', 'job-updates']);
     expect(await acceptTuning(ports, accepted({ now: 5_000 }), study)).toBe('ACCEPTED');
-    expect((await ports.tunings.read('digits'))?.tuning.createdAt).toBe(1_000);
+    expect((await ports.tunings.read('digits'))?.record.createdAt).toBe(1_000);
     expect(published).toHaveLength(2);
   });
 
@@ -103,7 +102,7 @@ describe('an accepted tuning', () => {
       bar: { steps: numbers(CURVE_POINTS_MAX), medians: numbers(CURVE_POINTS_MAX), completedCount: 10_000 },
       rungs: numbers(RUNGS_MAX).map((step) => ({ step, reachedCount: 10_000, best: numbers(RUNG_VALUES_MAX) })),
     });
-    const own = Buffer.byteLength(formatStoredTuning(largest)) - jsonBytesOf(searchingTuning());
+    const own = Buffer.byteLength(JSON.stringify(largest)) - jsonBytesOf(searchingTuning());
     // What intake accepts, the evidence of a verdict, and some KB of failures are added to it.
     expect(own + (480 << 10) + (32 << 10) + (64 << 10)).toBeLessThanOrEqual(JOB_BYTES_MAX);
   });
@@ -117,7 +116,7 @@ describe('a tuning that is resumed', () => {
   async function createClosed(changes: object = {}, trials: readonly Trial[] = []): Promise<void> {
     await ports.tunings.create(searchingTuning(), []);
     const tuning = { ...closedTuning(), ...changes };
-    await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', tuning, trials, effects: [] });
+    await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', record: tuning, trials, effects: [] });
   }
 
   it('must exist, and be a tuning', async () => {
@@ -153,7 +152,7 @@ describe('a tuning that is resumed', () => {
     expect([resumes.length, resumes[0], problems]).toEqual([RESUMES_MAX, 'digits', []]);
     await ports.tunings.create(searchingTuning({ tuningId: 'last' }), []);
     const last = { ...closedTuning(), tuningId: 'last', resumes };
-    await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', tuning: last, trials: [], effects: [] });
+    await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', record: last, trials: [], effects: [] });
     expect(await codesOf({ resumeJobId: 'last' })).toEqual(['TOO_MANY_RESUMES']);
   });
 
@@ -210,7 +209,7 @@ describe('a request to cancel', () => {
     expect(await handleCancelMessage(ports, message, 1_000)).toBe('TOO_EARLY');
     await acceptTuning(ports, accepted(), study);
     expect(await handleCancelMessage(ports, message, 2_000)).toBe('CANCELLED');
-    expect((await ports.tunings.read('digits'))?.tuning).toMatchObject({
+    expect((await ports.tunings.read('digits'))?.record).toMatchObject({
       status: 'CLOSED',
       verdict: { state: 'CANCELLED' },
     });
@@ -226,7 +225,7 @@ describe('dead letters of a tuning', () => {
     const intake = { uploadBucket: 'uploads' };
     const reading = { ...ports, objects: none, replicas: none, curves: none, intake };
     for (let count = 1; count <= 10; count += 1) {
-      const tuning = (await ports.tunings.read('digits'))?.tuning;
+      const tuning = (await ports.tunings.read('digits'))?.record;
       if (tuning?.status !== 'SEARCHING') {
         break;
       }
@@ -235,7 +234,7 @@ describe('dead letters of a tuning', () => {
       const letter = { topic: 'tuning', messageId: String(count), tries: '10', data };
       await handleDeadLetter(reading, letter, 2_000);
     }
-    expect((await ports.tunings.read('digits'))?.tuning).toMatchObject({
+    expect((await ports.tunings.read('digits'))?.record).toMatchObject({
       verdict: { state: 'FAILED', cause: { code: 'SUGGESTION_FAILED' } },
     });
   });
@@ -283,7 +282,7 @@ describe('the list of jobs and tunings', () => {
 
   async function listAll(countMax: number): Promise<readonly string[]> {
     const ids: string[] = [];
-    for (let after: { createdAt: number; jobId: string } | null | undefined; after !== null; ) {
+    for (let after: { createdAt: number; id: string } | null | undefined; after !== null; ) {
       const page = await listSubmitted(ports, { countMax, ...(after === undefined ? {} : { after }) });
       expect(page.items.length).toBeLessThanOrEqual(countMax);
       ids.push(...page.items.map((item) => ('tuningId' in item ? item.tuningId : item.jobId)));

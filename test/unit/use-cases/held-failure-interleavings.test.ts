@@ -207,7 +207,7 @@ async function play(scenario: Scenario): Promise<{ readonly job: Job; readonly a
   try {
     for (const { at, run } of messages.sort((a, b) => a.at - b.at)) {
       await run();
-      const job = (await ports.jobs.read('all'))?.job;
+      const job = (await ports.jobs.read('all'))?.record;
       if (job !== undefined && (job.status !== 'RUNNING' || job.attempt > 1)) {
         return { job, at, victim };
       }

@@ -3,7 +3,7 @@ import { causeOf } from '#shared/domain/cause.ts';
 import type { HealthFinding } from '#shared/domain/health.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
-import { formatStoredReplica, parseStoredReplica } from '#shared/protocol/stored-record.ts';
+import { parseStoredReplica } from '#shared/protocol/stored-record.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
 import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
@@ -58,7 +58,7 @@ it('shows metrics that became NaN, and warns of a program that saved nothing, af
   const nonFinite = { loss: { value: 'NaN', step: 7 }, norm: { value: '-Infinity', step: null } } as const;
   const progress = { step: 10, stepsMax: 10, metrics: { accuracy: 0.1, norm: 2 }, nonFinite };
   const replica = training({ progress, exit: { outcome: 'SUCCEEDED', savedNothing: true } });
-  const stored = parseStoredReplica(formatStoredReplica(replica));
+  const stored = parseStoredReplica(JSON.stringify(replica));
   const { replicas, warnings } = viewJob(cancelled, [stored], 9_000);
   expect(replicas).toMatchObject([{ metrics: { accuracy: 0.1, loss: 'NaN', norm: 2 } }]);
   expect(warnings.map(({ code, message }) => [code, message])).toEqual([

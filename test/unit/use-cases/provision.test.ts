@@ -173,7 +173,7 @@ it('deletes a VM that was created after the job had ended', async () => {
       ports.jobs.commit({
         expectedRevision: stored?.revision ?? 0,
         eventId: 'over',
-        job: {
+        record: {
           ...simulatedJob('digits', 0),
           status: 'CLOSED',
           verdict: { state: 'CANCELLED', cause: null },
@@ -209,7 +209,7 @@ async function interrupt(metadata: Readonly<Record<string, string>>) {
   const info = { bucket, name, generation: '1', sizeBytes: 1, crc32c: '', contentType: '', updatedAt: 0 };
   cloud.objects.set(`gs://${bucket}/${name}`, { ...info, metadata });
   await stage.deliver('digits', 3_000, { attempt: 2 });
-  return (await ports.jobs.read('digits'))?.job;
+  return (await ports.jobs.read('digits'))?.record;
 }
 
 const RECORDED = { 'dropforge-job': 'digits', 'dropforge-attempt': '1', 'dropforge-succeeded': 'true' };

@@ -39,14 +39,14 @@ it('handles the other jobs if one fails, and throws afterwards', async () => {
   const jobs = {
     ...ports.jobs,
     commit: (change: Parameters<typeof commit>[0]) => {
-      return change.job.jobId === 'poisoned' ? Promise.reject(new Error('It cannot be written.')) : commit(change);
+      return change.record.jobId === 'poisoned' ? Promise.reject(new Error('It cannot be written.')) : commit(change);
     },
   };
 
   await expect(reconcile({ ...ports, jobs }, 1_000_000)).rejects.toThrow('It cannot be written.');
 
   const due = await ports.jobs.listDue(1_000_000, 10);
-  expect(due.map(({ jobId }) => jobId)).toEqual(['poisoned']);
+  expect(due.map(({ id }) => id)).toEqual(['poisoned']);
 });
 
 it('ends the attempt of a replica without any heartbeat, as a boot failure', async () => {
@@ -57,10 +57,10 @@ it('ends the attempt of a replica without any heartbeat, as a boot failure', asy
   await ports.replicas.record({ ...exampleReplica(), ...unbooted });
 
   await reconcile(ports, 900_999 + TIMEOUTS.controlPlaneTimeoutMs);
-  expect((await ports.jobs.read('pair'))?.job).toEqual(placed);
+  expect((await ports.jobs.read('pair'))?.record).toEqual(placed);
   await reconcile(ports, 901_000 + TIMEOUTS.controlPlaneTimeoutMs);
 
-  expect((await ports.jobs.read('pair'))?.job).toMatchObject({
+  expect((await ports.jobs.read('pair'))?.record).toMatchObject({
     attempt: 2,
     counts: { bootFailuresInRow: 1 },
     ledger: [{ cause: { code: 'VM_BOOT_TIMED_OUT' } }],
@@ -71,7 +71,7 @@ describe('a replica that misses its lease', () => {
   const recordHeartbeatOf = async (facts: Partial<Replica>) => {
     await ports.replicas.record({ ...exampleReplica(), ...facts });
   };
-  const readAttempt = async () => (await ports.jobs.read('digits'))?.job.attempt;
+  const readAttempt = async () => (await ports.jobs.read('digits'))?.record.attempt;
 
   beforeEach(async () => {
     const job = { ...simulatedJob('digits', 0), wakeAt: 10 ** 9 };
@@ -109,7 +109,7 @@ describe('a replica that misses its lease', () => {
   it('is classified by the exit that it has reported, whether or not others report', async () => {
     await recordHeartbeatOf({ sequence: 2, phase: 'EXITED', exit: { outcome: 'SUCCEEDED' }, leaseExpiresAt: 120_000 });
     await reconcile(ports, 120_000);
-    expect((await ports.jobs.read('digits'))?.job).toMatchObject({ verdict: { state: 'SUCCEEDED' } });
+    expect((await ports.jobs.read('digits'))?.record).toMatchObject({ verdict: { state: 'SUCCEEDED' } });
   });
 
   it('does not end its attempt if its VM is not the one of the job, whose first heartbeat is expected instead', async () => {
@@ -121,7 +121,7 @@ describe('a replica that misses its lease', () => {
       { instanceId: '101', sequence: 0, leaseExpiresAt: at + TIMEOUTS.bootMs },
     ]);
     await reconcile(ports, at + TIMEOUTS.bootMs + TIMEOUTS.controlPlaneTimeoutMs);
-    expect((await ports.jobs.read('digits'))?.job).toMatchObject({
+    expect((await ports.jobs.read('digits'))?.record).toMatchObject({
       attempt: 2,
       ledger: [{ cause: { code: 'VM_BOOT_TIMED_OUT' } }],
     });
@@ -163,10 +163,10 @@ it('wakes a job again if a late answer has set its deadline back to one that was
     startedVms: 0,
   };
   await handleJobEvent(ports, { ...answer, type: 'VMS_PENDING', eventId: 'pending-1-1' });
-  expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline });
+  expect((await ports.jobs.read('late'))?.record).toMatchObject({ wakeAt: deadline });
   await reconcile(ports, deadline + 60_000);
 
-  expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline + 60_000 + TIMEOUTS.pendingMs });
+  expect((await ports.jobs.read('late'))?.record).toMatchObject({ wakeAt: deadline + 60_000 + TIMEOUTS.pendingMs });
 });
 
 it('the sweep ends the attempt of a VM that Compute Engine lists as TERMINATED', async () => {
@@ -182,9 +182,9 @@ it('the sweep ends the attempt of a VM that Compute Engine lists as TERMINATED',
   });
 
   await sweep({ ...ports, vms: provider('RUNNING') }, 1_000);
-  expect((await ports.jobs.read('digits'))?.job).toEqual(running);
+  expect((await ports.jobs.read('digits'))?.record).toEqual(running);
   await sweep({ ...ports, vms: provider('TERMINATED') }, 2_000);
-  expect((await ports.jobs.read('digits'))?.job).toMatchObject({
+  expect((await ports.jobs.read('digits'))?.record).toMatchObject({
     attempt: 2,
     ledger: [{ cause: { code: 'VM_TERMINATED' } }],
   });

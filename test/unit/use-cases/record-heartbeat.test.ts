@@ -94,7 +94,7 @@ function sendAs(serviceAccount: string | null, { replica, phase, at }: Sent) {
   return recordHeartbeat(ports, heartbeat, sender);
 }
 
-const readJob = async (): Promise<Job | undefined> => (await ports.jobs.read('pair'))?.job;
+const readJob = async (): Promise<Job | undefined> => (await ports.jobs.read('pair'))?.record;
 
 it.each([
   ['another account of jobs', 'b@p.iam.gserviceaccount.com'],
@@ -240,7 +240,7 @@ describe('a cluster that Compute Engine has not confirmed yet', () => {
   it('is not interrupted by a heartbeat from the zone before, recorded after its leases were cleared', async () => {
     const { read } = ports.jobs;
     const emit = async (type: 'PLACEMENT_FAILED' | 'PLACEMENT_CHOSEN', at: number) =>
-      handleJobEvent(ports, eventsFor((await read('pair'))?.job ?? placed, at)[type]);
+      handleJobEvent(ports, eventsFor((await read('pair'))?.record ?? placed, at)[type]);
     const readThenMove: typeof read = async (jobId) => {
       const before = await read(jobId);
       ports = { ...ports, jobs: { ...ports.jobs, read } };

@@ -275,7 +275,7 @@ describe('a trial that is behind the bar of the median rule', () => {
     const reason = 'Trial 7 of tuning search is stopped early. Its outputs are saved.';
     expect(await send(ports, BEHIND)).toEqual({ command: 'STOP', reason, isEarlyStop: true });
     expect(await send(ports, [])).toEqual({ command: 'STOP', reason, isEarlyStop: true });
-    expect((await ports.jobs.read('digits'))?.job).toMatchObject({ status: 'RUNNING', stopRequestedAt: NOW });
+    expect((await ports.jobs.read('digits'))?.record).toMatchObject({ status: 'RUNNING', stopRequestedAt: NOW });
   });
 
   it('is stopped by a repeated heartbeat if the first one was lost after its curve was written', async () => {

@@ -34,7 +34,7 @@ async function upload(ports: SubmitPorts, name: string, text: string) {
 }
 
 async function specOf(jobId: string): Promise<JobSpec | undefined> {
-  return (await cloud.ports.jobs.read(jobId))?.job.spec;
+  return (await cloud.ports.jobs.read(jobId))?.record.spec;
 }
 
 async function reportOf(name: string): Promise<unknown> {
@@ -121,7 +121,7 @@ describe('a container', () => {
   it('gives all trials of a tuning the same image', async () => {
     const tune = 'tune: {metric: loss, trials: 4, parameters: {seed: [1, 2]}}\n';
     await handleSubmitMessage(cloud.ports, { messageId: 'm1', data: Buffer.from(jobFileOf('search', tune)) }, 1_000);
-    const tuning = (await cloud.ports.tunings.read('search'))?.tuning;
+    const tuning = (await cloud.ports.tunings.read('search'))?.record;
     expect(tuning?.spec.program).toMatchObject({ image: { uri: PINNED } });
   });
 });

@@ -137,7 +137,7 @@ describe('the start of a trial', () => {
     await world.ports.tunings.commit({
       expectedRevision: 2,
       eventId: 'test',
-      tuning: { ...(await world.tuning()), running: [] },
+      record: { ...(await world.tuning()), running: [] },
       trials: [],
       effects: [],
     });
@@ -383,7 +383,7 @@ describe('the reconciler', () => {
     await reconcile(world.ports, world.state.now);
     expect(reads.filter((call) => call.startsWith('tunings.')).toSorted()).toEqual([
       'tunings.listDue',
-      'tunings.listTuningsWithOutbox',
+      'tunings.listWithOutbox',
     ]);
   });
 });

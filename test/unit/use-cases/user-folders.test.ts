@@ -22,7 +22,7 @@ async function upload(name: string, { jobFile = '', metadata = {} } = {}) {
   await api.objects.write(object, await packFiles(files), { metadata });
   const generation = (await api.objects.stat(object))?.generation ?? '';
   expect(await handleUpload(api.ports, { ...object, generation }, 1_000)).toMatchObject({ verdict: 'ACCEPTED' });
-  return (await api.ports.jobs.read('again'))?.job;
+  return (await api.ports.jobs.read('again'))?.record;
 }
 
 describe('a job of a deployment that gave each user a folder', () => {

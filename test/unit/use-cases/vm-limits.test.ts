@@ -31,7 +31,7 @@ beforeEach(() => {
 });
 afterEach(() => stage.close());
 
-const read = async (jobId: string) => (await stage.ports.jobs.read(jobId))?.job as Job;
+const read = async (jobId: string) => (await stage.ports.jobs.read(jobId))?.record as Job;
 
 /** Delivers the messages of the job until it has VMs or waits. */
 async function settle(jobId: string, now: number): Promise<Job> {

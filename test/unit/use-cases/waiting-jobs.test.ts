@@ -46,7 +46,7 @@ async function settle(jobId: string, now: number): Promise<void> {
 
 const waiting = async () => (await stage.ports.jobs.listWaiting(9)).map(({ jobId }) => jobId);
 const startedOf = async (...jobIds: readonly string[]) => {
-  const jobs = await Promise.all(jobIds.map(async (jobId) => (await stage.ports.jobs.read(jobId))?.job));
+  const jobs = await Promise.all(jobIds.map(async (jobId) => (await stage.ports.jobs.read(jobId))?.record));
   return jobs.flatMap((job) => (job !== undefined && isPlaced(job) && job.instances.length > 0 ? [job.jobId] : []));
 };
 

@@ -132,6 +132,22 @@ echo out; echo err >&2
     expect(await under.list()).toEqual([]);
   });
 
+  it.each([
+    ['itself', 'exec sh /saves.sh', null],
+    ['as the child of a shell', 'sh /saves.sh; echo next', 15],
+    ['beside others that a shell waits for', 'sleep 600 & sh /saves.sh & wait; echo next', 15],
+  ])('has its whole grace period to save, %s', async (_, script, signal) => {
+    const saves = 'trap "sleep 2; echo all > $DROPFORGE_OUTPUT_DIR/saved; exit 0" TERM; while true; do sleep 0.1; done';
+    const stopping = under.boot({
+      image: await under.image('saves', 'shell', { files: { '/saves.sh': saves } }),
+      argv: ['sh', '-c', script],
+      change: ({ limits }) => ({ limits: { ...limits, maxRunningSeconds: 1.5, stopGraceSeconds: 20 } }),
+    });
+    expect(await ended(stopping)).toMatchObject({ reason: 'MAX_RUNNING_TIME', signal });
+    expect(saved('saved')).toBe('all\n');
+    expect(logged('stdout')).not.toContain('next');
+  });
+
   it.each(['PULLING', 'RUNNING'])('is stopped at once by a cancel in the phase %s', async (phase) => {
     cloud().answerHeartbeat = (heartbeat) =>
       heartbeat.phase === phase

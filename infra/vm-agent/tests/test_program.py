@@ -1,15 +1,18 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
 from pathlib import Path
+from typing import Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.program import processes
+from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import truncate_evidence
 from vm_agent.program.processes import kill_remaining
 from vm_agent.program.gpu_meter import parse_gpus
@@ -116,6 +119,86 @@ class RemainingProcessesTest(unittest.TestCase):
                 process.wait()
                 assert process.stdout is not None
                 process.stdout.close()
+
+
+# Saves for 0.2 s after SIGTERM.
+SAVES = """
+import pathlib, signal, sys, time
+def save(*_):
+    time.sleep(0.2)
+    pathlib.Path('saved').write_text('checkpoint')
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print('ready', flush=True)
+signal.pause()
+"""
+
+
+@unittest.skipUnless(Path('/proc/self/status').exists(), 'needs /proc')
+class GraceTest(unittest.TestCase):
+    """SIGTERM to a program whose first process is not the one that saves."""
+
+    def stop(self, *argv: str) -> Tuple[int, bytes]:
+        """Signals the program when it is ready; returns how it ended, and what it has printed."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        Path(folder.name, 'saves.py').write_text(SAVES)
+        environment = {**os.environ, 'PYTHON': sys.executable, 'DROPFORGE_VM': f'{os.getpid()}@{self.id()}'}
+        marker = f'DROPFORGE_VM={environment["DROPFORGE_VM"]}'.encode()
+        ready, ended, printed = threading.Event(), threading.Event(), bytearray()
+
+        def on_output(_stream: str, block: bytes) -> None:
+            printed.extend(block)
+            if b'ready' in printed:
+                ready.set()
+
+        process = ChildProcess(Command(argv, environment, Path(folder.name), marker), on_output, ended.set)
+        try:
+            self.assertTrue(ready.wait(10))
+            process.send_signal(signal.SIGTERM)
+            self.assertTrue(ended.wait(10))
+        finally:
+            process.clean_up()
+        self.assertEqual(Path(folder.name, 'saved').read_text(), 'checkpoint')
+        return_code = process.return_code
+        assert return_code is not None
+        return return_code, bytes(printed)
+
+    def test_a_shell_that_runs_the_program_ends_after_it_has_saved_and_runs_nothing_more(self) -> None:
+        scripts = ('"$PYTHON" saves.py; echo next', '"$PYTHON" saves.py & wait; echo next')
+        for shell, script in zip(('sh', 'bash'), scripts):
+            with self.subTest(f'{shell}: {script}'):
+                self.assertEqual(self.stop(shell, '-c', script), (-signal.SIGTERM, b'ready\n'))
+
+    def test_so_do_shells_in_shells_and_one_that_cleans_up_at_its_exit(self) -> None:
+        nested = "bash -c '\"$PYTHON\" saves.py; echo next'; echo next"
+        self.assertEqual(self.stop('sh', '-c', nested), (-signal.SIGTERM, b'ready\n'))
+        trap = 'trap "echo cleaned" EXIT; "$PYTHON" saves.py; echo next'
+        self.assertEqual(self.stop('bash', '-c', trap), (-signal.SIGTERM, b'ready\ncleaned\n'))
+
+    def test_so_does_a_launcher_in_python(self) -> None:
+        launcher = 'import subprocess, sys; subprocess.run([sys.executable, "saves.py"]); print("next")'
+        self.assertEqual(self.stop(sys.executable, '-c', launcher), (-signal.SIGTERM, b'ready\n'))
+
+    def test_a_program_that_handles_the_signal_itself_gets_it_at_once(self) -> None:
+        script = 'trap "echo asked; wait; exit 7" TERM; "$PYTHON" saves.py & wait'
+        self.assertEqual(self.stop('sh', '-c', script), (7, b'ready\nasked\n'))
+
+    def test_a_shell_whose_program_does_not_handle_the_signal_ends_at_once(self) -> None:
+        marker = f'{os.getpid()}@{self.id()}'
+        command = Command(
+            ['sh', '-c', '(trap "" TERM; sleep 60) & sleep 60; echo next'],
+            {**os.environ, 'DROPFORGE_VM': marker},
+            Path('/'),
+            f'DROPFORGE_VM={marker}'.encode(),
+        )
+        ended = threading.Event()
+        process = ChildProcess(command, lambda _stream, _block: None, ended.set)
+        try:
+            process.send_signal(signal.SIGTERM)
+            self.assertTrue(ended.wait(5))
+        finally:
+            process.clean_up()
 
 
 if __name__ == '__main__':

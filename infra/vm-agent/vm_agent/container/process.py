@@ -1,7 +1,6 @@
 """A running container, in the form of a child process."""
 
 import math
-import os
 import signal
 import subprocess
 import threading
@@ -15,8 +14,9 @@ from vm_agent.container.not_started import START_LINES_MAX, describe_failure
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.output_pump import Forward, OutputPump
 from vm_agent.program.exit_report import ReplicaEnded
+from vm_agent.program.held_parents import hold_parents
 from vm_agent.program.memory_kills import count_machine_memory_kills
-from vm_agent.program.processes import kill_remaining
+from vm_agent.program.processes import kill_remaining, send
 from vm_agent.setup.environment import VM_MARKER
 
 START_POLL_SECONDS = 0.05
@@ -111,13 +111,11 @@ class ContainerProcess:
 
     def send_signal(self, number: signal.Signals) -> None:
         """To the init process, which passes it on, and by SIGKILL to the whole container."""
-        if number == signal.SIGKILL and self.pid > 0:
-            # An engine that does not answer cannot keep a container alive.
-            try:
-                os.kill(self.pid, signal.SIGKILL)
-                return
-            except (ProcessLookupError, PermissionError):
-                pass
+        # An engine that does not answer cannot keep a container alive.
+        if number == signal.SIGKILL and self.pid > 0 and send(self.pid, number):
+            return
+        if number == signal.SIGTERM and self.pid > 0:
+            hold_parents(self.pid, is_init=True)
         self._engine.run_tool(['kill', '--signal', number.name, self._invocation.name], seconds_max=SIGNAL_SECONDS_MAX)
 
     def clean_up(self) -> int:

@@ -10,6 +10,7 @@ from typing import Callable, Mapping, Optional, Sequence
 
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.output_pump import Forward, OutputPump
+from vm_agent.program.held_parents import hold_parents
 from vm_agent.program.memory_kills import count_memory_kills
 from vm_agent.program.processes import kill_remaining
 
@@ -67,7 +68,9 @@ class ChildProcess:
         return count_memory_kills() > self._kills_before
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Signals the whole process group."""
+        """Signals the whole process group, in which no parent ends by SIGTERM before a process that saves."""
+        if number == signal.SIGTERM:
+            hold_parents(self._process.pid)
         try:
             os.killpg(self._process.pid, number)
         except (ProcessLookupError, PermissionError):

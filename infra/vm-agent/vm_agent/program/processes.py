@@ -20,8 +20,10 @@ KILL_SECONDS_MAX = 5.0
 @dataclass(frozen=True)
 class ProcessStat:
     parent: int
+    group: int
     session: int
-    is_zombie: bool
+    state: str
+    """A letter of proc(5): Z for a zombie, T for a stopped process."""
 
 
 def become_subreaper() -> None:
@@ -43,7 +45,7 @@ def kill_remaining(session: int, marker: bytes) -> int:
     while True:
         remaining = find_processes(session, marker)
         for pid in remaining:
-            _kill(pid)
+            send(pid, signal.SIGKILL)
         killed |= remaining
         _reap(killed)
         if not remaining or time.monotonic() > give_up_at:
@@ -53,12 +55,12 @@ def kill_remaining(session: int, marker: bytes) -> int:
 
 def find_processes(session: int, marker: bytes) -> Set[int]:
     """Returns the processes of a session, those with `marker` in their environment, and adopted descendants."""
-    table = _read_table()
+    table = read_table()
     own = os.getpid()
     own_session = os.getsid(0)
     found = set()
     for pid, process in table.items():
-        if pid == own or process.is_zombie:
+        if pid == own or process.state == 'Z':
             continue
         is_adopted = process.session != own_session and _descends_from(table, pid, own)
         if process.session == session or is_adopted or marker in _read_environment(pid):
@@ -76,7 +78,8 @@ def _descends_from(table: Dict[int, ProcessStat], pid: int, ancestor: int) -> bo
     return False
 
 
-def _read_table() -> Dict[int, ProcessStat]:
+def read_table() -> Dict[int, ProcessStat]:
+    """Returns all processes of the machine; none without /proc."""
     table = {}
     for entry in PROC.iterdir() if PROC.is_dir() else ():
         if entry.name.isdecimal():
@@ -85,7 +88,7 @@ def _read_table() -> Dict[int, ProcessStat]:
                 fields = (entry / 'stat').read_text('utf-8', 'replace').rsplit(')', 1)[1].split()
             except (OSError, IndexError):
                 continue
-            table[int(entry.name)] = ProcessStat(int(fields[1]), int(fields[3]), fields[0] == 'Z')
+            table[int(entry.name)] = ProcessStat(int(fields[1]), int(fields[2]), int(fields[3]), fields[0])
     return table
 
 
@@ -96,12 +99,13 @@ def _read_environment(pid: int) -> bytes:
         return b''
 
 
-def _kill(pid: int) -> None:
+def send(pid: int, number: signal.Signals) -> bool:
+    """Returns whether the process was signaled: it may have ended, or belong to another user."""
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
+        return True
     except (ProcessLookupError, PermissionError):
-        # It has ended, or belongs to another user.
-        return
+        return False
 
 
 def _reap(pids: Set[int]) -> None:

@@ -1,0 +1,64 @@
+"""
+Gives a program the time to save when SIGTERM would end the process that started it first: a shell, or a launcher
+without a handler. With the first process, all others end. It is stopped, so that the signal waits for it.
+"""
+
+import math
+import re
+import signal
+import threading
+import time
+from typing import Callable, Dict, List, Sequence, Set
+
+from vm_agent.program import processes
+from vm_agent.program.processes import ProcessStat, read_table, send
+
+POLL_SECONDS = 0.02
+STOP_SECONDS_MAX = 2.0
+MASKS = re.compile(r'^Sig(Blk|Cgt):\s*([0-9a-f]+)', re.MULTILINE)
+
+
+def hold_parents(first: int, is_init: bool = False) -> None:
+    """
+    To be called before SIGTERM is sent to the process group of a program, whose first process is `first`, or the child
+    of `first`, which `is_init` and passes signals on. Every parent in the group that the signal would end continues,
+    and ends, when the processes that handle the signal have ended. Without /proc, and for processes of another user,
+    nothing is held.
+    """
+    table = read_table()
+    groups = {stat.group for pid, stat in table.items() if first == (stat.parent if is_init else pid)}
+    members = {pid for pid, stat in table.items() if stat.group in groups and stat.state != 'Z'}
+    handling = {pid for pid in members if _handles_term(pid)}
+    held = [pid for pid in {table[pid].parent for pid in members} & members - handling if send(pid, signal.SIGSTOP)]
+    if held:
+        # Of two signals that wait, a process handles the one with the lower number first, which is SIGTERM.
+        _await(lambda table: all(table[pid].state in 'TtZ' for pid in held if pid in table), STOP_SECONDS_MAX)
+        threading.Thread(target=_release, args=(held, handling), name='held-parents', daemon=True).start()
+
+
+def _release(held: Sequence[int], awaited: Set[int]) -> None:
+    _await(lambda table: all(pid not in awaited or stat.state == 'Z' for pid, stat in table.items()), math.inf)
+    for pid in held:
+        send(pid, signal.SIGCONT)
+
+
+def _await(has_happened: Callable[[Dict[int, ProcessStat]], bool], seconds_max: float) -> None:
+    give_up_at = time.monotonic() + seconds_max
+    while not has_happened(read_table()) and time.monotonic() < give_up_at:
+        time.sleep(POLL_SECONDS)
+
+
+def _handles_term(pid: int) -> bool:
+    """Whether the process catches or blocks SIGTERM, and not for the sake of a trap of its exit alone."""
+    try:
+        found = MASKS.findall((processes.PROC / str(pid) / 'status').read_text('utf-8', 'replace'))
+    except OSError:
+        return False
+    masks = {name: int(mask, 16) for name, mask in found}
+    caught: List[bool] = [
+        bool(masks.get('Cgt', 0) >> (number - 1) & 1) for number in (signal.SIGTERM, signal.SIGSYS, signal.SIGURG)
+    ]
+    # With a trap of EXIT, bash catches whatever would end it, and ends. Go catches SIGURG, too.
+    is_exit_trap = caught == [True, True, False]
+    return not is_exit_trap and (caught[0] or bool(masks.get('Blk', 0) >> (signal.SIGTERM - 1) & 1))
+

@@ -1,8 +1,7 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FUNCTION_NAMES } from '#functions/functions.ts';
-import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
+import { type Bundle, bundleFunctions, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
 import {
   firstResponse,
   peakMemoryBytes,
@@ -47,7 +46,7 @@ type Start = { readonly startMs: number; readonly peakBytes: number };
 export async function benchFunctionStart(): Promise<BenchRow[]> {
   const directory = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
   try {
-    const bundles = await Promise.all(FUNCTION_NAMES.map(bundleFunction));
+    const bundles = await bundleFunctions();
     await Promise.all(bundles.map((bundle) => writeBundle(bundle, directory)));
     await writeEmpty(directory);
     const starts = new Map<string, Start[]>();

@@ -11,7 +11,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FUNCTION_NAMES, type FunctionName } from '#functions/functions.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { compileFunction, readCodeCache } from '#infra/tools/bundle-functions/archive/function-script.ts';
-import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
+import {
+  type Bundle,
+  bundleFunction,
+  bundleFunctions,
+  writeBundle,
+} from '#infra/tools/bundle-functions/bundle-function.ts';
+import { checkPatterns } from '#infra/tools/bundle-functions/bundle-plugins.ts';
 import {
   type BundleProcess,
   firstResponse,
@@ -28,7 +34,7 @@ let bundles: ReadonlyMap<FunctionName, Bundle>;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'dropforge-bundles-'));
-  const built = await Promise.all(FUNCTION_NAMES.map(bundleFunction));
+  const built = await bundleFunctions();
   await Promise.all(built.map((bundle) => writeBundle(bundle, directory)));
   bundles = new Map(built.map((bundle) => [bundle.name, bundle]));
 }, BUNDLE_MS_MAX);
@@ -233,6 +239,12 @@ describe('a bundle', () => {
     const { problems, dependencies } = JSON.parse(stdout) as Record<string, unknown>;
     expect(problems).toBeUndefined();
     expect(Object.keys(Object(dependencies))).toEqual(['@google-cloud/functions-framework']);
+  });
+
+  it('is not built if a library has moved a file that the build rewrites', () => {
+    const inputs = [...bundles.values()].flatMap((bundle) => bundle.inputs);
+    const moved = inputs.map((path) => path.replace('google-gax/build/src/index.js', 'google-gax/dist/index.js'));
+    expect(() => checkPatterns(moved)).toThrow('No bundle contains google-gax/build/src/index.js.');
   });
 
   it('is reproducible', async () => {

@@ -1,18 +1,18 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
-import { bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
+import { bundleFunctions, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
 import { packAgent } from '#infra/vm-agent/pack-agent.ts';
 
 const DIRECTORY = fileURLToPath(new URL('../../../dist/functions', import.meta.url));
 
-for (const name of FUNCTION_NAMES) {
-  const bundle = await bundleFunction(name);
+for (const bundle of await bundleFunctions()) {
   await writeBundle(bundle, DIRECTORY);
   const sizeBytes = Object.values(bundle.files).reduce((sum, { byteLength }) => sum + byteLength, 0);
   const startBytes = bundle.files[FUNCTION_FILE]?.byteLength ?? 0;
-  process.stdout.write(`${name}: ${kibOf(startBytes)} KiB, and ${kibOf(sizeBytes - startBytes)} KiB in other files\n`);
+  process.stdout.write(
+    `${bundle.name}: ${kibOf(startBytes)} KiB, and ${kibOf(sizeBytes - startBytes)} KiB in other files\n`,
+  );
 }
 
 // Terraform uploads it under its SHA-256.

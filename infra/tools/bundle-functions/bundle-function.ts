@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type BuildOptions, build } from 'esbuild';
 import { zipSync } from 'fflate';
-import type { FunctionName } from '#functions/functions.ts';
+import { FUNCTION_NAMES, type FunctionName } from '#functions/functions.ts';
 import { buildPage } from '#infra/page/build-page.ts';
 import { archivePage } from '#infra/page/page-files.ts';
 import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
@@ -13,6 +13,7 @@ import { buildManifests } from '#infra/tools/bundle-functions/archive-manifest.t
 import {
   apiDescriptions,
   bootScripts,
+  checkPatterns,
   commonJsStorage,
   deferredRequires,
   embeddedJson,
@@ -49,9 +50,16 @@ export type Bundle = {
   readonly name: FunctionName;
   /** The files of the archive, by path. */
   readonly files: Readonly<Record<string, Uint8Array>>;
-  /** Source files, of this repository and of libraries, that are in the bundle itself. */
+  /** Source files, of this repository and of libraries, that are in the bundle or in its rarely used modules. */
   readonly inputs: readonly string[];
 };
+
+/** Builds all functions. Throws if a rule of the build applies to none of them. */
+export async function bundleFunctions(): Promise<readonly Bundle[]> {
+  const bundles = await Promise.all(FUNCTION_NAMES.map(bundleFunction));
+  checkPatterns(bundles.flatMap(({ inputs }) => inputs));
+  return bundles;
+}
 
 /** Builds one function for deployment: its bundle, rarely used modules in separate files, and the manifests. */
 export async function bundleFunction(name: FunctionName): Promise<Bundle> {
@@ -82,7 +90,7 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
     const { outputFiles } = await build({ ...BUILD_OPTIONS, entryPoints: [path] });
     files[`rare/${rareName}`] = outputFiles[0]?.contents ?? new Uint8Array();
   }
-  return { name, files, inputs: Object.keys(main.metafile.inputs) };
+  return { name, files, inputs: [...Object.keys(main.metafile.inputs), ...rare.values()] };
 }
 
 /** The files that are the same in every archive: the entry point and the build step. */

@@ -11,24 +11,33 @@ import {
 import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scripts.ts';
 
 /** Large modules that are rarely used: kept in separate files, which are loaded on first use. */
-const RARE_MODULES =
-  /^(@grpc\/grpc-js|web-streams-polyfill\/.*|.*\/protos\/(protos|firestore_v1_proto_api|iam_service|operations|locations))(\.js)?$/;
+const RARE_MODULES = [
+  '@grpc/grpc-js',
+  'web-streams-polyfill/.*',
+  ...'protos firestore_v1_proto_api iam_service operations locations'.split(' ').map((name) => `.*/protos/${name}`),
+];
 
 /** Large modules that no call of Dropforge reaches. To use one, remove it from this list. */
-const EXCLUDED_MODULES = new RegExp(
-  [
-    'firestore/build/src/pipelines/.*',
-    'firestore_admin_client',
-    'storage/.*/transfer-manager',
-    // Functions publish with the generated client, which needs no streams, batches or administration of topics.
-    '@google-cloud/pubsub/build/src/(debug|iam|pubsub|schema|snapshot|subscriber|subscription|temporal|topic|publisher/.*)',
-    'pubsub-api/build/src/v1/(subscriber|schema_service)_client',
-  ]
-    .map((file) => `${file}\\.js$`)
-    .join('|'),
+const EXCLUDED_MODULES = [
+  'firestore/build/src/pipelines/.*',
+  'firestore_admin_client',
+  // Functions publish with the generated client, which needs no streams, batches or administration of topics.
+  ...'debug iam pubsub schema snapshot subscriber subscription temporal topic publisher/.*'
+    .split(' ')
+    .map((name) => `@google-cloud/pubsub/build/src/${name}`),
+  'pubsub-api/build/src/v1/subscriber_client',
+  'pubsub-api/build/src/v1/schema_service_client',
+].map((file) => `${file}\\.js`);
+
+const GOOGLE_LIBRARIES = ['@google-cloud', 'google-gax', 'google-auth-library/build', '@grpc'].map(
+  (library) => `node_modules/${library}/.*\\.js`,
 );
 
-const GOOGLE_LIBRARIES = /node_modules\/(@google-cloud|google-gax|google-auth-library\/build|@grpc)\/.*\.js$/;
+/** JSON that not every call needs. */
+const EMBEDDED_JSON = ['machines\\.json', 'firestore-api/build/protos/protos\\.json'];
+
+const COMPUTE_DESCRIPTION = '@google-cloud/compute/.*/protos\\.json';
+const PUBSUB_DESCRIPTION = '@google-cloud/pubsub-api/.*/protos\\.json';
 
 /** Functions register with the functions-framework that started the process; a bundle does not contain its own copy. */
 export const framework: Plugin = replaceModule({
@@ -60,49 +69,44 @@ export const bootScripts: Plugin = replaceModule({
 });
 
 /** Embeds JSON as a string that is parsed on first use: V8 scans it faster than the source of an object. */
-export const embeddedJson: Plugin = onLoad('embedded-json', /(machines|firestore-api\/build\/protos\/protos)\.json$/, {
+export const embeddedJson: Plugin = onLoad('embedded-json', EMBEDDED_JSON, {
   loader: 'js',
   rewrite: (text) => `module.exports = JSON.parse(${JSON.stringify(JSON.stringify(JSON.parse(text)))});`,
 });
 
 /** Trims the descriptions of APIs to the methods that are called. */
 export const apiDescriptions: readonly Plugin[] = [
-  trimDescription(/@google-cloud\/compute\/.*\/protos\.json$/, COMPUTE_CALLS),
-  trimDescription(/@google-cloud\/pubsub-api\/.*\/protos\.json$/, PUBSUB_CALLS),
+  trimDescription(COMPUTE_DESCRIPTION, COMPUTE_CALLS),
+  trimDescription(PUBSUB_DESCRIPTION, PUBSUB_CALLS),
 ];
 
-type Patch = { readonly file: RegExp; readonly search: string; readonly replacement: string };
+type Patch = { readonly file: string; readonly search: string; readonly replacement: string };
 
 /** Patches for code that loads rarely used modules at each start, or for every document. */
 const PATCHES: readonly Patch[] = [
   {
-    file: /@google-cloud\/firestore\/build\/src\/serializer\.js$/,
+    file: '@google-cloud/firestore/build/src/serializer.js',
     search: 'var Value = firestore_v1_proto_api_1.google.firestore.v1.Value;',
     replacement:
       'var Value = { fromObject: (value) => firestore_v1_proto_api_1.google.firestore.v1.Value.fromObject(value) };',
   },
   {
-    file: /@google-cloud\/firestore\/build\/src\/serializer\.js$/,
+    file: '@google-cloud/firestore/build/src/serializer.js',
     search: '(0, pipeline_util_1.isString)(path)',
     replacement: "(typeof path === 'string')",
   },
   {
-    file: /@google-cloud\/storage\/build\/cjs\/src\/index\.js$/,
+    file: '@google-cloud/storage/build/cjs/src/index.js',
     search: '__exportStar(require("./transfer-manager.js"), exports);',
     replacement: '',
   },
   {
-    file: /@google-cloud\/firestore\/build\/src\/index\.js$/,
+    file: '@google-cloud/firestore/build/src/index.js',
     search: 'module.exports = Object.assign(module.exports, existingExports);',
     replacement: 'Object.defineProperties(module.exports, Object.getOwnPropertyDescriptors(existingExports));',
   },
   {
-    file: /google-gax\/build\/src\/index\.js$/,
-    search: 'const grpc = __importStar(require("@grpc/grpc-js"));\nexports.grpc = grpc;',
-    replacement: 'Object.defineProperty(exports, "grpc", { enumerable: true, get: () => require("@grpc/grpc-js") });',
-  },
-  {
-    file: /google-gax\/build\/src\/index\.js$/,
+    file: 'google-gax/build/src/index.js',
     search: 'exports.createByteLengthFunction = grpc_1.GrpcClient?.createByteLengthFunction;',
     replacement: [
       'Object.defineProperty(exports, "createByteLengthFunction",',
@@ -111,7 +115,7 @@ const PATCHES: readonly Patch[] = [
   },
   {
     // The client for a topic's IAM policy, which functions do not use, would parse another description.
-    file: /pubsub-api\/build\/src\/v1\/publisher_client\.js$/,
+    file: 'pubsub-api/build/src/v1/publisher_client.js',
     search: 'this.iamClient = new this._gaxModule.IamClient(this._gaxGrpc, opts);',
     replacement: '',
   },
@@ -130,7 +134,7 @@ export const excludedModules: Plugin = onLoad('excluded-modules', EXCLUDED_MODUL
 export const deferredRequires: Plugin = onLoad('deferred-requires', GOOGLE_LIBRARIES, {
   loader: 'js',
   rewrite(text, path) {
-    const patches = PATCHES.filter(({ file }) => file.test(path));
+    const patches = PATCHES.filter(({ file }) => path.endsWith(file));
     const missing = patches.find(({ search }) => !text.includes(search));
     if (missing !== undefined) {
       throw new Error(
@@ -148,22 +152,42 @@ export function splitRareModules(found: Map<string, string>): Plugin {
   return {
     name: 'rare-modules',
     setup({ onResolve, resolve }) {
-      onResolve({ filter: RARE_MODULES }, async ({ path, resolveDir, kind, pluginData }) => {
-        if (pluginData === 'resolved' || !resolveDir.includes('node_modules')) {
-          return undefined;
-        }
-        const resolved = await resolve(path, { resolveDir, kind, pluginData: 'resolved' });
-        const [, library = ''] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(resolved.path) ?? [];
-        const name = `${library.replaceAll(/[^\w]+/g, '-').replace(/^-/, '')}-${basename(resolved.path, '.js')}.js`;
-        found.set(name, resolved.path);
-        return { path: `./rare/${name}`, external: true };
-      });
+      onResolve(
+        { filter: new RegExp(`^(${RARE_MODULES.join('|')})(\\.js)?$`) },
+        async ({ path, resolveDir, kind, pluginData }) => {
+          if (pluginData === 'resolved' || !resolveDir.includes('node_modules')) {
+            return undefined;
+          }
+          const resolved = await resolve(path, { resolveDir, kind, pluginData: 'resolved' });
+          const [, library = ''] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(resolved.path) ?? [];
+          const name = `${library.replaceAll(/[^\w]+/g, '-').replace(/^-/, '')}-${basename(resolved.path, '.js')}.js`;
+          found.set(name, resolved.path);
+          return { path: `./rare/${name}`, external: true };
+        },
+      );
     },
   };
 }
 
-function trimDescription(file: RegExp, calls: ApiCalls): Plugin {
-  return onLoad(`description-of-${calls.package}`, file, {
+/**
+ * Throws if a pattern matches no source file of all functions together: a library has moved it, and each start would
+ * load, parse or run what the pattern leaves out.
+ */
+export function checkPatterns(inputs: readonly string[]): void {
+  const patterns = [
+    ...RARE_MODULES.map((name) => `${name}.*\\.js$`),
+    ...[...EXCLUDED_MODULES, ...GOOGLE_LIBRARIES, ...EMBEDDED_JSON],
+    ...[COMPUTE_DESCRIPTION, PUBSUB_DESCRIPTION, 'process-framework:', 'boot-scripts:'],
+    ...PATCHES.map(({ file }) => file),
+  ];
+  const unmatched = patterns.filter((pattern) => !inputs.some((path) => new RegExp(pattern).test(path)));
+  if (unmatched.length > 0) {
+    throw new Error(`No bundle contains ${unmatched.join(', ')}. Check what a start loads (bundle-plugins.ts).`);
+  }
+}
+
+function trimDescription(file: string, calls: ApiCalls): Plugin {
+  return onLoad(`description-of-${calls.package}`, [file], {
     loader: 'json',
     rewrite: (text) => trimApiDescription(text, calls),
   });
@@ -189,13 +213,19 @@ function replaceModule({ name, imported, write }: Replacement): Plugin {
 
 function onLoad(
   name: string,
-  filter: RegExp,
-  { loader, rewrite }: { readonly loader: 'js' | 'json'; readonly rewrite: (text: string, path: string) => string },
+  files: readonly string[],
+  {
+    loader,
+    rewrite,
+  }: { readonly loader: 'js' | 'json'; readonly rewrite: (text: string, path: string) => string | Promise<string> },
 ): Plugin {
   return {
     name,
     setup(build) {
-      build.onLoad({ filter }, async ({ path }) => ({ contents: rewrite(await readFile(path, 'utf8'), path), loader }));
+      build.onLoad({ filter: new RegExp(`(${files.join('|')})$`) }, async ({ path }) => ({
+        contents: await rewrite(await readFile(path, 'utf8'), path),
+        loader,
+      }));
     },
   };
 }

@@ -92,6 +92,6 @@ locals {
         { for email in var.job_accounts : email => "serviceAccount:${email}" },
       )
     },
-    { api = { for member in var.api_access.members : member => member } },
+    { api = merge({ for member in var.api_access.members : member => member }, module.observability.uptime_caller) },
   )
 }

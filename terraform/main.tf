@@ -38,6 +38,7 @@ module "identities" {
 
 module "encryption" {
   source         = "./modules/encryption"
+  with_logs      = local.has_log_bucket
   project_id     = module.project_services.project_id
   project_number = data.google_project.this.number
   encryption     = var.encryption
@@ -143,7 +144,10 @@ module "observability" {
   project_id     = module.project_services.project_id
   project_number = data.google_project.this.number
   prefix         = local.prefix
+  encryption     = module.encryption.encryption
   alerts         = var.alerts
   budget         = var.budget
   subscriptions  = module.functions.subscription_names
+  log_bucket     = local.has_log_bucket ? { location = var.region, retention_days = var.retention.logs_days } : null
+  uptime_host    = var.api_access.ingress == "ALLOW_ALL" ? trimprefix(local.api_url, "https://") : null
 }

@@ -1,5 +1,7 @@
 # All permissions: one row per account, one column per resource; everything else is denied. README.md has the reasons.
 locals {
+  has_log_bucket = var.retention.logs_days > 0
+
   # Every function that handles an event of a job or a tuning publishes its outbox, which are messages to these stages.
   stages = ["provision", "teardown", "tuning", "job-updates"]
 
@@ -16,7 +18,7 @@ locals {
     notify          = { database = "write", notification_secrets = "read" }
     on-dead-letter  = { database = "write", uploads = ["read", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
-    api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], images = "read", publishes = local.stages, project = ["log_reader"] }
+    api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], images = "read", publishes = local.stages, project = concat(["log_reader"], local.has_log_bucket ? ["roles/logging.viewAccessor"] : []) }
     vm              = { uploads = ["get"], sources = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", images = "read", project = ["roles/logging.logWriter"] }
     push            = {}
     build           = { sources = ["get"], archives = "read", project = ["roles/logging.logWriter"] }
@@ -118,7 +120,16 @@ locals {
   }
 
   # A list is a request to the project, so no condition on names may apply to it (IAM docs, "Resource-based access").
-  role_conditions = { for role in ["vm_creator", "vm_remover"] : role => local.vm_condition }
+  role_conditions = merge(
+    { for role in ["vm_creator", "vm_remover"] : role => local.vm_condition },
+    { "roles/logging.viewAccessor" = local.log_condition },
+  )
+
+  # The one log bucket of this deployment (Cloud Logging docs, "Control access to a log view").
+  log_condition = {
+    title      = "own-logs-only"
+    expression = "resource.name == \"projects/${var.project_id}/locations/${var.region}/buckets/${local.prefix}/views/_AllLogs\""
+  }
 
   # The names of VMs: shared/domain/vm-name.ts.
   vm_condition = {

@@ -174,14 +174,19 @@ variable "region" {
 }
 
 variable "retention" {
-  description = "Days until objects are deleted; null for never. Noncurrent versions are deleted after noncurrent_days; all but the three newest of an output, after one."
+  description = "Days until objects and logs are deleted; null for never. Noncurrent versions are deleted after noncurrent_days; all but the three newest of an output, after one. With logs_days = 0, logs stay in the project's bucket _Default."
   type = object({
     uploads_days    = optional(number)
     jobs_days       = optional(number)
     noncurrent_days = optional(number, 7)
+    logs_days       = optional(number, 30)
   })
   nullable = false
   default  = {}
+  validation {
+    condition     = var.retention.logs_days >= 0 && var.retention.logs_days <= 3650
+    error_message = "logs_days must be 1 to 3650, or 0 to leave logs in the bucket _Default."
+  }
 }
 
 variable "schedule" {

@@ -180,12 +180,13 @@ function describeConfigurations() {
         'google_pubsub_topic',
         'google_firestore_database',
         'google_secret_manager_secret',
+        'google_logging_project_bucket_config',
       ].includes(type),
     );
-    expect(stores.length).toBe(4 + 10 + 1 + 1);
+    expect(stores.length).toBe(4 + 10 + 1 + 1 + 1);
     expect(stores.filter(({ values }) => !JSON.stringify(values).includes(KEY))).toEqual([]);
     const agents = resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member');
-    expect(agents).toHaveLength(8);
+    expect(agents).toHaveLength(9);
     const provision = resources.find(
       ({ type, key }) => type === 'google_cloudfunctions2_function' && key === 'provision',
     );
@@ -202,7 +203,7 @@ function describeConfigurations() {
   it('accepts a key that the same configuration creates', async () => {
     terraform.add('examples/created-key', createdKey(KEY));
     const resources = await plan(terraform, 'examples/created-key', []);
-    expect(resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member')).toHaveLength(7);
+    expect(resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member')).toHaveLength(8);
   });
 
   it('has no page for browsers and no links to one without page_access or page_url', async () => {
@@ -266,7 +267,7 @@ function describeConfigurations() {
     expect(name).toBe('accessPolicies/123456789/servicePerimeters/dropforge');
     expect(status).toMatchObject({
       resources: ['projects/123456789012'],
-      ingress_policies: [{ title: 'build' }, { title: 'operators' }, { title: 'team' }],
+      ingress_policies: [{ title: 'build' }, { title: 'operators' }, { title: 'team' }, { title: 'uptime' }],
       egress_policies: [],
     });
     const [, operators] = Object(status).ingress_policies as readonly {

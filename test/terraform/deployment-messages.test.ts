@@ -93,12 +93,8 @@ function describeMessages({ all, find, configOf, topicOf, emailOf }: AppliedRoot
       );
     });
 
-    it('that are dead-lettered can be found in the log by the text of alert and runbook', () => {
+    it('that are dead-lettered can be found in the log by the query of the runbook', () => {
       const [, logged = 'none'] = /log\('ERROR', '([^']+)'/.exec(readRoot('functions/on-dead-letter.ts')) ?? [];
-      const alert = find('google_monitoring_alert_policy', 'dead-letters');
-      expect(JSON.stringify(alert.documentation).replaceAll(/\\n */g, ' ')).toContain(
-        `"${logged}"`.replaceAll('"', '\\"'),
-      );
       expect(readRoot('docs/runbook.md')).toContain(`jsonPayload.message="${logged}"`);
     });
 

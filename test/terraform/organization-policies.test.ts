@@ -28,6 +28,7 @@ const ENCRYPTED: Readonly<Record<string, number>> = {
   google_cloud_run_service: 1,
   google_cloudfunctions2_function: 13,
   google_firestore_database: 1,
+  google_logging_project_bucket_config: 1,
   google_pubsub_topic: 10,
   google_secret_manager_secret: 2,
   google_storage_bucket: 5,
@@ -52,7 +53,10 @@ const all = (type: string) => resources.filter((resource) => resource.type === t
 /** Every value of a resource that is a location, with those of nested blocks. */
 function locationsIn(value: unknown, name = ''): readonly string[] {
   if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).flatMap(([key, item]) => locationsIn(item, Array.isArray(value) ? name : key));
+    // A label of a metric can be a zone.
+    const { label_extractors: _, ...others } = value as Readonly<Record<string, unknown>>;
+    const items = Array.isArray(value) ? value.entries() : Object.entries(others);
+    return [...items].flatMap(([key, item]) => locationsIn(item, typeof key === 'string' ? key : name));
   }
   const isLocation = /^(location|location_id|region|zone|locations|data_locations)$/.test(name);
   return isLocation && typeof value === 'string' ? [value.toLowerCase()] : [];
@@ -102,6 +106,8 @@ function describePolicies() {
     expect([...new Set(settings)].sort()).toEqual(['ALLOW_INTERNAL_AND_GCLB', 'ALLOW_INTERNAL_ONLY']);
     const ingress = { 'run.googleapis.com/ingress': 'internal-and-cloud-load-balancing' };
     expect(all('google_cloud_run_service')[0]?.values).toMatchObject({ metadata: [{ annotations: ingress }] });
+    // Cloud Monitoring could not reach it.
+    expect(all('google_monitoring_uptime_check_config')).toEqual([]);
   });
 
   it('resourceLocations: nothing is outside of the region, values of secrets neither', () => {

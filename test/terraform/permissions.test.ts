@@ -72,6 +72,7 @@ function describePermissions() {
       'teardown → dropforge_vm_lister',
       'teardown → dropforge_vm_remover',
       'api → dropforge_log_reader',
+      'api → roles/logging.viewAccessor',
       'vm → roles/logging.logWriter',
       'build → roles/logging.logWriter',
       'build → roles/storage.objectViewer',

@@ -74,7 +74,9 @@ locals {
   ingress = {
     operators = { identities = var.operators, services = local.restricted_names }
     team      = { identities = ["group:${var.team}"], services = ["storage", "pubsub", "run"] }
-    build     = { identities = [local.accounts["build"]], services = ["storage", "artifactregistry", "logging"] }
+    # Calls api for the uptime check.
+    uptime = { identities = ["serviceAccount:service-${var.project_number}@gcp-sa-monitoring-notification.iam.gserviceaccount.com"], services = ["run"] }
+    build  = { identities = [local.accounts["build"]], services = ["storage", "artifactregistry", "logging"] }
   }
 }
 

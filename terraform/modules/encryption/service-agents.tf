@@ -11,6 +11,7 @@ locals {
       firestore        = "service-${var.project_number}@gcp-sa-firestore.iam.gserviceaccount.com"
       pubsub           = "service-${var.project_number}@gcp-sa-pubsub.iam.gserviceaccount.com"
     },
+    { for name, settings in data.google_logging_project_cmek_settings.this : name => settings.service_account_id },
     !var.with_secrets ? {} : {
       secretmanager = "service-${var.project_number}@gcp-sa-secretmanager.iam.gserviceaccount.com"
     },
@@ -21,6 +22,12 @@ locals {
 data "google_storage_project_service_account" "this" {
   count   = var.encryption == null ? 0 : 1
   project = var.project_id
+}
+
+# The account of Cloud Logging, whose name has no fixed form.
+data "google_logging_project_cmek_settings" "this" {
+  for_each = var.encryption != null && var.with_logs ? toset(["logging"]) : toset([])
+  project  = var.project_id
 }
 
 resource "google_kms_crypto_key_iam_member" "agent" {

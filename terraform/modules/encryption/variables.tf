@@ -16,6 +16,13 @@ variable "project_number" {
   nullable    = false
 }
 
+variable "with_logs" {
+  description = "Whether a log bucket uses the key as well."
+  type        = bool
+  nullable    = false
+  default     = false
+}
+
 variable "with_secrets" {
   description = "Whether Secret Manager uses the key as well."
   type        = bool

@@ -1,4 +1,5 @@
-# Alerts only for conditions that need an operator. Failed jobs concern their owners, and are in their reports.
+# Alerts only for conditions that need an operator. Failed jobs concern their owners, and are in their reports. Each alert
+# has a section of its title in docs/runbook.md; a test compares them (test/terraform/observability.test.ts).
 locals {
   # Cloud Monitoring filters that select this deployment's resources.
   subscriptions_filter = join(" AND ", [
@@ -36,11 +37,7 @@ locals {
       group_by = ["resource.labels.subscription_id"]
       limit    = 0
       duration = "0s"
-      remedy   = <<-EOT
-        The job of the message has the evidence, and so has the log of on-dead-letter: search for
-        "message exhausted its deliveries". Fix the cause, then seek the subscription of dead letters back, or
-        publish the message again.
-      EOT
+      meaning  = "A stage could not handle a message in all of its deliveries. Its job has the evidence, and fails at the fifth such message in a row."
     }
     stuck-stage = {
       title    = "A stage has a message backlog"
@@ -51,10 +48,7 @@ locals {
       group_by = ["resource.labels.subscription_id"]
       limit    = var.alerts.backlog_minutes * 60
       duration = "300s"
-      remedy   = <<-EOT
-        Jobs wait for this stage; if it is teardown, VMs that should be deleted are still billed. The
-        function's log shows the error.
-      EOT
+      meaning  = "Jobs wait for this stage; if it is teardown, VMs that should be deleted are still billed."
     }
     old-vm = {
       title    = "A VM exceeds the maximum age"
@@ -65,16 +59,10 @@ locals {
       group_by = ["metric.labels.instance_name"]
       limit    = var.alerts.vm_age_hours_max * 3600
       duration = "0s"
-      remedy   = <<-EOT
-        Find its job: gcloud compute instances list --filter=labels.managed-by=dropforge. If no running
-        job owns it, the sweep and the VM's own maxRunDuration have both failed: delete the VM, then check
-        the log of teardown.
-      EOT
+      meaning  = "If no running job owns the VM, the sweep and the VM's own maxRunDuration have both failed, and it is billed."
     }
     faults = {
-      title = "A function returns errors"
-      # A function that throws returns 500. A user-defined metric would be unknown to Cloud Monitoring for up to ten
-      # minutes after its creation, and the policy would be rejected.
+      title  = "A function returns errors"
       metric = "run.googleapis.com/request_count"
       # notify answers 500 to have a message delivered again that its channel did not take.
       filter = join(" AND ", [
@@ -87,10 +75,7 @@ locals {
       group_by = ["resource.labels.service_name"]
       limit    = 10
       duration = "300s"
-      remedy   = <<-EOT
-        Single errors are handled by retries; ten in five minutes are a persistent fault. The function's log
-        shows the error.
-      EOT
+      meaning  = "Single errors are handled by redelivery; ten in five minutes are a persistent fault."
     }
   })
 
@@ -104,11 +89,30 @@ locals {
       group_by = ["resource.labels.subscription_id"]
       limit    = 0
       duration = "0s"
-      remedy   = <<-EOT
-        A channel took no message for about 40 minutes; jobs are not affected. The command "dropforge notify list" shows
-        its answers and what was not delivered, and "dropforge notify test CHANNEL" tests it.
-      EOT
+      meaning  = "A channel took no message for about 40 minutes. Jobs are not affected."
     }
+  }
+
+  # All alerts by topic: title and meaning.
+  alerts = merge(
+    local.thresholds,
+    local.log_alerts,
+    local.burn_alerts,
+    local.uptime_alerts,
+    {
+      reconciler-absent = {
+        title   = "The reconciler does not run"
+        meaning = "Lost messages, VMs that stopped reporting and passed deadlines are not detected, and jobs make no progress."
+      }
+    },
+  )
+
+  # The last line is the section of the runbook: its heading is the title.
+  documentation = {
+    for topic, alert in local.alerts : topic => join("\n\n", [
+      alert.meaning,
+      "docs/runbook.md#${replace(lower(replace(alert.title, "/[^A-Za-z0-9 -]/", "")), " ", "-")}",
+    ])
   }
 }
 
@@ -153,7 +157,7 @@ resource "google_monitoring_alert_policy" "threshold" {
 
   documentation {
     mime_type = "text/markdown"
-    content   = each.value.remedy
+    content   = local.documentation[each.key]
   }
 
   alert_strategy {
@@ -165,7 +169,7 @@ resource "google_monitoring_alert_policy" "threshold" {
 # has run once; the second detects that it never ran.
 resource "google_monitoring_alert_policy" "reconciler_absent" {
   project               = var.project_id
-  display_name          = "Dropforge: The reconciler does not run"
+  display_name          = "Dropforge: ${local.alerts["reconciler-absent"].title}"
   combiner              = "OR"
   notification_channels = local.channels
   user_labels           = { app = var.prefix }
@@ -206,10 +210,7 @@ resource "google_monitoring_alert_policy" "reconciler_absent" {
 
   documentation {
     mime_type = "text/markdown"
-    content   = <<-EOT
-      Lost messages, VMs that stopped reporting and passed deadlines are not detected, and jobs make no
-      progress. Check whether the scheduler job ${var.prefix}-tick is paused, and the log of ${var.prefix}-watch.
-    EOT
+    content   = local.documentation["reconciler-absent"]
   }
 
   alert_strategy {

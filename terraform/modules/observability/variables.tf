@@ -23,6 +23,18 @@ variable "budget" {
   }
 }
 
+variable "encryption" {
+  description = "Cloud KMS key (CMEK) of the log bucket; null for Google-managed encryption."
+  type        = object({ kms_key_name = string })
+  default     = null
+}
+
+variable "log_bucket" {
+  description = "Location and retention of the bucket for the logs of functions and jobs; null leaves them in _Default."
+  type        = object({ location = string, retention_days = number })
+  default     = null
+}
+
 variable "prefix" {
   description = "Prefix of function and subscription names."
   type        = string
@@ -49,4 +61,10 @@ variable "subscriptions" {
     condition     = contains(keys(var.subscriptions), "watch")
     error_message = "The subscription of watch is missing: the alert on a stopped reconciler needs it."
   }
+}
+
+variable "uptime_host" {
+  description = "Host of `api` for the uptime check; null if it cannot be reached from outside, for none."
+  type        = string
+  default     = null
 }

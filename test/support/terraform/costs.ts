@@ -12,9 +12,11 @@ const PRICES = {
   /** Standard storage in a region (cloud.google.com/storage/pricing): writes and lists, and reads. */
   classA: 0.005e-3,
   classB: 0.0004e-3,
-  /** As announced (cloud.google.com/monitoring/alerts/cost-control of 2025). */
-  alertCondition: 1.5,
+  /** Charged since May 2026 (cloud.google.com/stackdriver/pricing). */
+  alertCondition: 0.1,
   alertSeries: 0.35e-6,
+  /** Of user-defined metrics of the log, after the free 150 MiB (same page). */
+  metricMib: 0.258,
 } as const;
 
 /** CPUs of a function whose CPU is not set (cloud.google.com/run/docs/configuring/functions/memory-and-cpu). */
@@ -34,6 +36,12 @@ const SECONDS_A_JOB = 3_600;
 const ALERT_EVALUATION_SECONDS = 30;
 /** The program's own and that of the machine. */
 const METRIC_HISTORIES = 2;
+/** A point of a distribution (same page). */
+const POINT_BYTES = 80;
+/** Ended, attempts, times to start and to close, verdict. */
+const POINTS_A_JOB = 5;
+/** Cloud Run's own entry for a request. */
+const REQUEST_ENTRY_BYTES = 1_100;
 /** A checkpoint every ten minutes, of two files and the manifest. */
 const CHECKPOINT_WRITES_A_JOB = 6 * 3;
 /** The claim, the end mark and the exit; its reports. */
@@ -58,6 +66,10 @@ export type DeployedSettings = {
   /** Conditions of alerts, and the time series that they return while every subscription and function has one. */
   readonly alertConditions: number;
   readonly alertSeries: number;
+  /** Requests of the uptime check in an hour. */
+  readonly uptimeRequests: number;
+  /** Size of the entries that functions log about a job. */
+  readonly jobEntriesBytes: number;
   /** Days for which a replaced checkpoint is billed. */
   readonly replacedDays: number;
 };
@@ -67,18 +79,19 @@ type Row = { readonly name: string; readonly usage: string; readonly dollars: nu
 /** The rows of the tables of docs/costs.md, and the sentence on checkpoints; each is a line or a part of one. */
 export function describeCosts(deployed: DeployedSettings): readonly string[] {
   const idle = idleRows(deployed);
-  const alerts = alertRow(deployed);
+  const monitoring = monitoringRows(deployed);
   const jobs = jobRows(deployed);
   const updates = UPDATES_A_JOB * JOBS;
   const notify =
     runs(deployed.functionOf('notify'), updates, BILLED_SECONDS_MIN).dollars + updates * PRICES.firestoreRead;
   const checkpoint = (PRICES.storedGbMonth / DAYS_A_MONTH) * deployed.replacedDays;
   return [
-    ...[...idle, sumOf(idle), alerts, ...jobs, sumOf(jobs), ...pollRows(deployed)].map(({ name, usage, dollars }) =>
-      `| ${name} | ${usage} | ${name.startsWith('**') ? `**${dollars.toFixed(2)}**` : dollars.toFixed(2)} |`.replace(
-        '|  |',
-        '| |',
-      ),
+    ...[...idle, sumOf(idle), ...monitoring, ...jobs, sumOf(jobs), ...pollRows(deployed)].map(
+      ({ name, usage, dollars }) =>
+        `| ${name} | ${usage} | ${name.startsWith('**') ? `**${dollars.toFixed(2)}**` : dollars.toFixed(2)} |`.replace(
+          '|  |',
+          '| |',
+        ),
     ),
     `${checkpoint.toFixed(4)} dollars`,
     `${count(updates)} runs of \`notify\`, ${notify.toFixed(2)} dollars`,
@@ -100,14 +113,25 @@ function idleRows(deployed: DeployedSettings): readonly Row[] {
   ];
 }
 
-/** Apart from the sum: Google announced the charge, and a budget shows whether it applies. */
-function alertRow({ alertConditions, alertSeries }: DeployedSettings): Row {
+/** Apart from the sum: what an operator is told, which a deployment can do without. */
+function monitoringRows(deployed: DeployedSettings): readonly Row[] {
+  const { alertConditions, alertSeries, uptimeRequests, watchMinutes } = deployed;
   const returned = (alertSeries * MINUTES_A_MONTH * 60) / ALERT_EVALUATION_SECONDS;
-  return {
-    name: 'alerts, at most',
-    usage: `${alertConditions} conditions; ${count(returned)} time series returned`,
-    dollars: alertConditions * PRICES.alertCondition + returned * PRICES.alertSeries,
-  };
+  const checks = (uptimeRequests * MINUTES_A_MONTH) / 60;
+  return [
+    {
+      name: 'alerts, at most',
+      usage: `${alertConditions} conditions; ${count(returned)} time series returned`,
+      dollars: alertConditions * PRICES.alertCondition + returned * PRICES.alertSeries,
+    },
+    row('uptime check of `api`', 'requests of 0.5 s', runs(deployed.functionOf('api'), checks, 0.5)),
+    metricRow('metric of dollars an hour', MINUTES_A_MONTH / watchMinutes),
+  ];
+}
+
+function metricRow(name: string, points: number): Row {
+  const dollars = ((points * POINT_BYTES) / 2 ** 20) * PRICES.metricMib;
+  return { name, usage: `${count(points)} points of ${POINT_BYTES} bytes, after the free 150 MiB`, dollars };
 }
 
 function jobRows(deployed: DeployedSettings): readonly Row[] {
@@ -141,8 +165,21 @@ function jobRows(deployed: DeployedSettings): readonly Row[] {
       usage: `${count(objectWrites)} operations of class A, ${count(objectReads)} of class B`,
       dollars: objectWrites * PRICES.classA + objectReads * PRICES.classB,
     },
-    { name: 'logs', usage: '1 GB, after the free 50 GB', dollars: PRICES.loggedGib },
+    { name: 'logs of programs', usage: '1 GB, after the free 50 GB', dollars: PRICES.loggedGib },
+    logRow(deployed, heartbeats),
+    metricRow('metrics of jobs', POINTS_A_JOB * JOBS),
   ];
+}
+
+/** What functions decide about jobs, and Cloud Run's entries for their requests. */
+function logRow({ jobEntriesBytes }: DeployedSettings, heartbeats: number): Row {
+  const requests = heartbeats + (2 + 2 + 6) * JOBS;
+  const gigabytes = (jobEntriesBytes * JOBS + requests * REQUEST_ENTRY_BYTES) / 1e9;
+  return {
+    name: 'logs of functions',
+    usage: `${(jobEntriesBytes / 1_000).toFixed(0)} kB a job, ${count(requests)} requests: ${gigabytes.toFixed(2)} GB`,
+    dollars: gigabytes * PRICES.loggedGib,
+  };
 }
 
 function pollRows({ functionOf }: DeployedSettings): readonly Row[] {

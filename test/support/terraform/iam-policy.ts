@@ -9,6 +9,7 @@ const PREDEFINED: Readonly<Record<string, readonly string[]>> = {
   'roles/iam.serviceAccountTokenCreator': ['iam.serviceAccounts.getAccessToken'],
   'roles/iam.serviceAccountUser': ['iam.serviceAccounts.actAs'],
   'roles/logging.logWriter': ['logging.logEntries.create'],
+  'roles/logging.viewAccessor': ['logging.views.access'],
   'roles/pubsub.publisher': ['pubsub.topics.publish'],
   'roles/pubsub.subscriber': ['pubsub.subscriptions.consume'],
   'roles/run.invoker': ['run.routes.invoke'],

@@ -8,17 +8,43 @@ variables {
   alerts         = { emails = [], notification_channels = [], backlog_minutes = 15, vm_age_hours_max = 192 }
 }
 
-run "documents_every_alert" {
+run "has_no_budget_uptime_check_and_log_bucket_by_default" {
   command = plan
-  assert {
-    condition = alltrue([
-      for policy in google_monitoring_alert_policy.threshold : length(policy.documentation[0].content) > 50
-    ])
-    error_message = "Every alert must document its remedy."
-  }
   assert {
     condition     = length(google_billing_budget.this) == 0
     error_message = "There must be no budget by default."
+  }
+  assert {
+    condition     = length(google_monitoring_uptime_check_config.api) + length(google_monitoring_alert_policy.uptime) == 0
+    error_message = "Without a host that can be reached from outside there must be no uptime check."
+  }
+  assert {
+    condition     = length(output.uptime_caller) == 0
+    error_message = "Without an uptime check, its service agent must not call the API."
+  }
+  assert {
+    condition     = length(google_logging_project_sink.logs) + length(google_logging_project_exclusion.logs) == 0
+    error_message = "Without a log bucket, logs must stay in _Default."
+  }
+}
+
+run "keeps_logs_in_the_region_with_the_key" {
+  command = plan
+  variables {
+    encryption = { kms_key_name = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k" }
+    log_bucket = { location = "us-central1", retention_days = 90 }
+  }
+  assert {
+    condition     = google_logging_project_bucket_config.this[0].retention_days == 90
+    error_message = "The log bucket must have the given retention."
+  }
+  assert {
+    condition     = google_logging_project_bucket_config.this[0].cmek_settings[0].kms_key_name == var.encryption.kms_key_name
+    error_message = "The log bucket must have the given key."
+  }
+  assert {
+    condition     = google_logging_project_exclusion.logs[0].filter == google_logging_project_sink.logs[0].filter
+    error_message = "What the sink stores must be excluded from _Default, and nothing else."
   }
 }
 

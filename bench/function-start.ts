@@ -20,21 +20,18 @@ const RATIO_MAX = { plain: 1.5, compute: 2.5 };
 const EMPTY = 'empty';
 const EMPTY_SOURCE = `require.main.require('@google-cloud/functions-framework').cloudEvent('${EMPTY}', async (event) => {});`;
 
-const MALFORMED = { body: pushBody('not a message of this project'), contentType: 'application/json' };
+const MALFORMED = pushBody('not a message of this project');
 
-/** An event without a message, because these functions would record a malformed message in a store. */
-const EMPTY_EVENT = {
-  body: JSON.stringify({ specversion: '1.0', id: '1', source: '//example', type: 'example', data: {} }),
-  contentType: 'application/cloudevents+json',
-};
+/** A push without a message, because these functions would record a malformed message in a store. */
+const EMPTY_PUSH = '{}';
 
 /**
  * The request to each function: one that it answers without a Google service. `watch` would act on any valid request.
  */
-const REQUESTS: Readonly<Record<string, typeof MALFORMED>> = {
-  'on-submit': EMPTY_EVENT,
-  'on-dead-letter': EMPTY_EVENT,
-  watch: { ...MALFORMED, body: '{' },
+const REQUESTS: Readonly<Record<string, string>> = {
+  'on-submit': EMPTY_PUSH,
+  'on-dead-letter': EMPTY_PUSH,
+  watch: '{',
 };
 
 type Start = { readonly startMs: number; readonly peakBytes: number };
@@ -72,8 +69,7 @@ async function measureStart(directory: string, name: string): Promise<Start> {
   const startedAt = performance.now();
   const running = await startBundle(join(directory, name), name, settingsAt());
   try {
-    const { body, contentType } = REQUESTS[name] ?? MALFORMED;
-    await (await firstResponse(running, body, contentType)).arrayBuffer();
+    await (await firstResponse(running, REQUESTS[name] ?? MALFORMED)).arrayBuffer();
     return { startMs: performance.now() - startedAt, peakBytes: await peakMemoryBytes(running) };
   } finally {
     await running.stop();

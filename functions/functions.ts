@@ -1,7 +1,7 @@
 import type { SettingName } from '#functions/settings.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 
-const STATE = ['PROJECT_ID', 'FIRESTORE_DATABASE', 'FIRESTORE_EMULATOR_HOST'] as const;
+const STATE = ['PROJECT_ID', 'RELEASE', 'FIRESTORE_DATABASE', 'FIRESTORE_EMULATOR_HOST'] as const;
 const EVENTS = [...STATE, 'PUBSUB_EMULATOR_HOST', 'PAGE_URL'] as const;
 const INTAKE = [
   ...EVENTS,

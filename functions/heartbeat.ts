@@ -1,6 +1,7 @@
 import type { HttpFunction } from '@google-cloud/functions-framework';
 import * as z from 'zod';
 import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
+import { nameJob } from '#shared/observability/invocation.ts';
 import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
@@ -29,6 +30,7 @@ export function createHeartbeat(
       response.status(400).json({ error: { message } });
       return;
     }
+    nameJob(parsed.data.jobId);
     response.json(await recordHeartbeat(ports, parsed.data, { ...verified.identity, at: ports.clock.now() }));
   };
 }

@@ -1,25 +1,25 @@
-import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
+import type { PushedMessage } from '#functions/pushed-message.ts';
 import { RedeliverLater } from '#functions/redeliver-later.ts';
 import { jobUpdatesMessageSchema } from '#shared/protocol/job-update.ts';
 import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
 import { deliverNotification, type NotifyPorts } from '#shared/use-cases/notify/deliver-notification.ts';
 
-/** The last segment of the source, which is the path of the push: `topics/dropforge-notify-team`. */
-const CHANNEL = new RegExp(`/topics/(?:dropforge-)?${SUBSCRIPTION_PREFIX}([a-z0-9-]+)$`);
+/** The name of a channel's subscription: `dropforge-notify-team`. */
+const CHANNEL = new RegExp(`^(?:dropforge-)?${SUBSCRIPTION_PREFIX}([a-z0-9-]+)$`);
 
 /**
  * Topic `job-updates`, with a subscription per channel → a message in that channel. What cannot be sent now is
  * redelivered with backoff, for this channel only, and becomes a dead letter of its subscription.
  */
 export function createNotify(ports: PortsFor<NotifyPorts>) {
-  return async (event: CloudEvent<unknown>): Promise<void> => {
-    const message = decodeMessage(event, jobUpdatesMessageSchema, ports.logger);
-    const [, channel] = CHANNEL.exec(event.source) ?? [];
+  return async (pushed: PushedMessage): Promise<void> => {
+    const message = decodeMessage(pushed, jobUpdatesMessageSchema, ports.logger);
+    const [, channel] = CHANNEL.exec(pushed.subscription) ?? [];
     if (message === undefined || channel === undefined) {
       if (message !== undefined) {
-        ports.logger.log('ERROR', 'push names no notification channel', { source: event.source });
+        ports.logger.log('ERROR', 'push names no notification channel', { subscription: pushed.subscription });
       }
       return;
     }
@@ -28,8 +28,10 @@ export function createNotify(ports: PortsFor<NotifyPorts>) {
       return;
     }
     const { outcome, notificationId, problem } = delivered;
-    const severity = outcome === 'SENT' ? 'INFO' : outcome === 'RETRYING' ? 'WARNING' : 'ERROR';
-    ports.logger.log(severity, 'notification handled', { channel, notificationId, outcome, problem });
+    // Never an ERROR, which says that a function or a job needs a look: channels have an alert of their own.
+    const severity = outcome === 'SENT' ? 'INFO' : 'WARNING';
+    const fields = { kind: 'notification', channel, notificationId, outcome, problem };
+    ports.logger.log(severity, 'notification handled', fields);
     if (outcome === 'RETRYING') {
       throw new RedeliverLater(`Notification ${notificationId} is delivered again: ${problem}`);
     }

@@ -1,6 +1,6 @@
-import type { CloudEvent } from '@google-cloud/functions-framework';
-import { decodeMessage, publishedAtOf } from '#functions/decode-message.ts';
+import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
+import type { PushedMessage } from '#functions/pushed-message.ts';
 import { storageObjectSchema } from '#shared/protocol/stage-message.ts';
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
@@ -9,10 +9,11 @@ import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
  * Cloud Storage notification that an object was finalized in the upload bucket → a job, or a report beside the upload.
  */
 export function createOnUpload(ports: PortsFor<SubmitPorts>) {
-  return async (event: CloudEvent<unknown>): Promise<void> => {
-    const upload = decodeMessage(event, storageObjectSchema, ports.logger);
+  return async (pushed: PushedMessage): Promise<void> => {
+    const upload = decodeMessage(pushed, storageObjectSchema, ports.logger);
     if (upload !== undefined) {
-      const outcome = await handleUpload(ports, { ...upload, publishedAt: publishedAtOf(event) }, ports.clock.now());
+      const { publishedAt } = pushed;
+      const outcome = await handleUpload(ports, { ...upload, publishedAt }, ports.clock.now());
       const verdict = outcome?.verdict ?? 'IGNORED';
       ports.logger.log('INFO', 'upload handled', { ...upload, verdict, jobId: outcome?.jobId });
     }

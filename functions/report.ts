@@ -1,6 +1,6 @@
-import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
+import type { PushedMessage } from '#functions/pushed-message.ts';
 import { jobUpdatesMessageSchema } from '#shared/protocol/job-update.ts';
 import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-job.ts';
 
@@ -9,8 +9,8 @@ import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-jo
  * report of a refused upload is written by intake.
  */
 export function createReport(ports: PortsFor<ReportPorts>) {
-  return async (event: CloudEvent<unknown>): Promise<void> => {
-    const message = decodeMessage(event, jobUpdatesMessageSchema, ports.logger);
+  return async (pushed: PushedMessage): Promise<void> => {
+    const message = decodeMessage(pushed, jobUpdatesMessageSchema, ports.logger);
     if (message?.type === 'JOB_UPDATE') {
       await reportJob(ports, message.jobId, ports.clock.now());
     }

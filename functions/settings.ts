@@ -42,6 +42,11 @@ export const SETTINGS = {
     .string()
     .regex(/^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$/)
     .describe('the id of the Google Cloud project'),
+  RELEASE: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional()
+    .describe("the SHA-256 of the function's archive, which errors name as the version"),
   FIRESTORE_DATABASE: z
     .string()
     .regex(/^(\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$/)

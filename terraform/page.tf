@@ -18,7 +18,9 @@ locals {
 
   page_settings = merge(
     { for setting in local.api_settings : setting => local.settings[setting] },
-    { IAP_AUDIENCE = local.iap_audience },
+    { IAP_AUDIENCE = local.iap_audience, LOG_EXECUTION_ID = "true" },
+    # As the function whose image it runs.
+    { RELEASE = trimsuffix(basename(module.functions.source_names["api"]), ".zip") },
   )
 }
 

@@ -54,6 +54,9 @@ export function openFunctionsLog(
   };
 }
 
+/** Stacks span many lines, and what Google's services read repeats the other fields. */
+const IN_FILE_ONLY = /^(?:stack_trace|causes|kind|@type|serviceContext|logging\.googleapis\.com\/.*)$/;
+
 const entrySchema = z.looseObject({ severity: z.string(), message: z.string() });
 type Entry = z.infer<typeof entrySchema>;
 
@@ -64,9 +67,8 @@ function summarizeProblem({ severity, message, ...fields }: Entry): string | nul
   if (severity !== 'WARNING' && severity !== 'ERROR') {
     return null;
   }
-  // Stacks span many lines and are in the file.
   const details = Object.entries(fields)
-    .filter(([name, value]) => name !== 'stack' && value !== null && value !== undefined)
+    .filter(([name, value]) => !IN_FILE_ONLY.test(name) && value !== null && value !== undefined)
     .map(([name, value]) => `${name} ${shorten(typeof value === 'string' ? value : JSON.stringify(value))}`);
   return `${severity.toLowerCase()}: ${message}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
 }

@@ -94,7 +94,6 @@ function subscribe(functions: FunctionServers, config: EmbeddedConfig): readonly
   return [...own, ...channels].map(([name, topic]) => {
     return {
       topic,
-      // The framework reads the topic of a raw push from the path.
       url: `http://${HOST}:${functions.portOf(name)}/projects/${projectId}/topics/${topic}`,
       toRequest: toPubsubPush(projectId),
       deliveriesMax,

@@ -20,6 +20,7 @@ import { createPubsubServer } from '#infra/embedded/pubsub/server.ts';
 import { createSecretManagerServer } from '#infra/embedded/secret-manager/server.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { createLogger, type Logger } from '#shared/observability/logger.ts';
+import { maskCredentials } from '#shared/package/scan/credential-patterns.ts';
 
 export type EmbeddedServersOptions = {
   /** Directory of the persistent state. Only one cloud at a time may use it. */
@@ -62,7 +63,7 @@ export async function startEmbeddedServers(
       ? await readEmbeddedConfig(options.configFile)
       : parseEmbeddedConfig(options.config, 'the given configuration');
   const serverPorts = await chooseServerPorts(options);
-  const logger = createLogger(options.writeLog);
+  const logger = createLogger(options.writeLog, { mask: maskCredentials, projectId: config.projectId });
   const ports = await openEmbeddedPorts({ ...options, config, serverPorts, logger });
   resources.defer(() => removeEndpoints(options.dataDir));
   resources.defer(() => ports.database.close());

@@ -13,6 +13,7 @@ import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#
 import { addResponseHeaders } from '#shared/api/response-headers.ts';
 import { routeShell } from '#shared/api/shell-routes.ts';
 import { routeSubmissions, type SubmissionPorts } from '#shared/api/submission-routes.ts';
+import { logThrown } from '#shared/observability/log-thrown.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { ChangeFeed } from '#shared/ports/change-feed.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
@@ -87,7 +88,11 @@ export function createApiApp(ports: ApiPorts): Hono {
       const answer = errorBody(429, error.message, `Retry in ${seconds} s with the same cursor.`);
       return Response.json(answer, { status: 429, headers: { 'retry-after': String(seconds) } });
     }
-    throw error;
+    // The adapter to Node.js would answer 500 without a trace of the error.
+    logThrown(ports.logger, error);
+    return Response.json(errorBody(500, 'The request failed.', 'Repeat it; the log of the API has the error.'), {
+      status: 500,
+    });
   });
   return app;
 }

@@ -1,5 +1,6 @@
 import { HTTPException } from 'hono/http-exception';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { nameJob } from '#shared/observability/invocation.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
@@ -25,6 +26,7 @@ export function readJobId(given: string): string {
       'A job id is a letter, followed by up to 127 letters, digits or underscores.',
     );
   }
+  nameJob(given);
   return given;
 }
 

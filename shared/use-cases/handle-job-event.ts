@@ -4,6 +4,7 @@ import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { VmLimits } from '#shared/domain/vm-limits.ts';
+import { attributesOf } from '#shared/observability/invocation.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
 import { usageOf } from '#shared/use-cases/limits/vm-usage.ts';
@@ -70,7 +71,7 @@ export async function publishOutbox(ports: OutboxPorts, jobId: string): Promise<
       await ports.bus.publish('job-updates', message, attributes);
     } else {
       // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
-      await ports.bus.publish(TOPIC_OF[effect.type], effect, { jobId });
+      await ports.bus.publish(TOPIC_OF[effect.type], effect, attributesOf(jobId));
     }
     await ports.jobs.markPublished(jobId, entryId);
   }

@@ -1,4 +1,5 @@
 import type { Timeouts } from '#shared/domain/timeouts.ts';
+import { attributesOf } from '#shared/observability/invocation.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { transitionTuning } from '#shared/tuning/rules/transition.ts';
@@ -56,7 +57,7 @@ export async function publishTuningOutbox(ports: TuningOutboxPorts, tuningId: st
       const { message, attributes } = messageOfUpdate(effect, (await ports.tunings.read(tuningId))?.record, ports);
       await ports.bus.publish('job-updates', message, attributes);
     } else {
-      await ports.bus.publish('tuning', effect, { jobId: tuningId });
+      await ports.bus.publish('tuning', effect, attributesOf(tuningId));
     }
     await ports.tunings.markPublished(tuningId, entryId);
   }

@@ -18,6 +18,7 @@ import {
   writeBundle,
 } from '#infra/tools/bundle-functions/bundle-function.ts';
 import { checkPatterns } from '#infra/tools/bundle-functions/bundle-plugins.ts';
+import { traceIdOf } from '#shared/observability/invocation.ts';
 import {
   type BundleProcess,
   firstResponse,
@@ -25,6 +26,7 @@ import {
   settingsAt,
   startBundle,
 } from '../support/functions/bundle-process.ts';
+import { EXAMPLE_SETTINGS } from '../support/functions/example-settings.ts';
 import { ANY_CONTENT_FUNCTIONS, SCHEMA_FUNCTIONS } from '../support/functions/message-content.ts';
 
 const BUNDLE_MS_MAX = 180_000;
@@ -69,11 +71,11 @@ describe('a deployed function', () => {
     }
   });
 
-  async function send(name: FunctionName, body: string, contentType?: string) {
+  async function send(name: FunctionName, body: string) {
     const starting = started.get(name) ?? startBundle(join(directory, name), name, settingsAt());
     started.set(name, starting);
     const running = await starting;
-    const { status } = await firstResponse(running, body, contentType);
+    const { status } = await firstResponse(running, body);
     return { status, written: running.written };
   }
 
@@ -83,11 +85,10 @@ describe('a deployed function', () => {
     await expect.poll(written).toContain('message is malformed');
   });
 
-  it.each(ANY_CONTENT_FUNCTIONS)('%s logs an event without a message and acknowledges it', async (name) => {
-    const event = { specversion: '1.0', id: '1', source: '//example', type: 'example', data: {} };
-    const { status, written } = await send(name, JSON.stringify(event), 'application/cloudevents+json');
+  it.each(ANY_CONTENT_FUNCTIONS)('%s logs a push without a message and acknowledges it', async (name) => {
+    const { status, written } = await send(name, '{}');
     expect(status).toBe(204);
-    await expect.poll(written).toContain('event carries no message');
+    await expect.poll(written).toContain('push carries no message');
   });
 
   it.each(FUNCTION_NAMES)('%s rejects a body that is not JSON', async (name) => {
@@ -156,6 +157,12 @@ describe('the libraries in a bundle', () => {
     google = createServer(async (request, response) => {
       const body = await text(request);
       requests.push(`${request.method} ${request.url?.split('?')[0]}`);
+      if (body.includes('denied')) {
+        response
+          .writeHead(403)
+          .end('{"error":{"code":403,"status":"PERMISSION_DENIED","message":"Denied to Bearer hunter2hunter2"}}');
+        return;
+      }
       const [document] = (JSON.parse(body || '{}') as { documents?: string[] }).documents ?? [];
       const found = document === undefined ? {} : [{ missing: document, readTime: '2026-01-01T00:00:00Z' }];
       response.setHeader('content-type', 'application/json').end(JSON.stringify(found));
@@ -169,6 +176,25 @@ describe('the libraries in a bundle', () => {
     expect(output).toContain('job to cancel is unknown');
     expect(status).toBe(204);
     expect(requests.join()).toContain('/databases/dropforge/documents:batchGet');
+  });
+
+  it('fail as one line of JSON, with a stack, and without a copy by the framework', async () => {
+    const { status, output } = await sendTo(host, 'on-control', pushBody('{"command":"cancel","jobId":"denied"}'));
+    expect(status).toBe(500);
+    const lines = output
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines).toEqual([
+      expect.objectContaining({
+        ...{ severity: 'ERROR', kind: 'error', messageId: '7', topic: 'control', jobId: 'denied' },
+        stack_trace: expect.stringMatching(/Denied to \*{3}\n {4}at /),
+        serviceContext: { service: 'on-control', version: EXAMPLE_SETTINGS.RELEASE },
+        'logging.googleapis.com/labels': { job_id: 'denied', execution_id: expect.any(String) },
+        'logging.googleapis.com/trace': `projects/example-project/traces/${traceIdOf('denied')}`,
+      }),
+    ]);
+    expect(output).not.toContain('hunter2');
   });
 
   it('list VMs of Compute Engine', async () => {

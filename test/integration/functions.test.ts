@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FunctionName } from '#functions/functions.ts';
+import { type FunctionName, topicOf } from '#functions/functions.ts';
 import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
+import { traceIdOf } from '#shared/observability/invocation.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import heartbeat from '#shared/protocol/golden/heartbeat-running.json' with { type: 'json' };
 import { runningTrial, searchingTuning } from '../support/domain/example-tuning.ts';
@@ -25,7 +26,8 @@ const log: Record<string, unknown>[] = [];
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'dropforge-functions-'));
-  const logger = createLogger((line) => void log.push(JSON.parse(line) as Record<string, unknown>));
+  const options = { projectId: 'p', release: 'r1' };
+  const logger = createLogger((line) => void log.push(JSON.parse(line) as Record<string, unknown>), options);
   const notifications = { hook: { kind: 'slack', secret: 'hook-url' } };
   const config = parseEmbeddedConfig({ notifications }, 'the configuration');
   ports = await openEmbeddedPorts({ dataDir, config, serverPorts: SOURCE_PORTS, logger, environment: process.env });
@@ -55,9 +57,9 @@ function post(name: FunctionName, body: string, headers: Record<string, string> 
 }
 
 /** Sends a message as Pub/Sub pushes it to an endpoint. */
-function push(name: FunctionName, data: string): Promise<Response> {
+function push(name: FunctionName, data: string, deliveryAttempt = 1): Promise<Response> {
   const message = { data: Buffer.from(data).toString('base64'), messageId: `m-${data.length}`, attributes: {} };
-  return post(name, JSON.stringify({ subscription: 'projects/p/subscriptions/s', message }));
+  return post(name, JSON.stringify({ subscription: 'projects/p/subscriptions/s', message, deliveryAttempt }));
 }
 
 /** Sends a notification as Cloud Storage does after an upload. */
@@ -145,9 +147,15 @@ it('resumes a job file that waits for its package, however many files the folder
 it.each(SCHEMA_FUNCTIONS)('%s logs a malformed message and acknowledges it', async (name) => {
   log.length = 0;
 
-  expect((await push(name, 'not JSON')).status).toBe(204);
-
-  expect(log).toMatchObject([{ severity: 'ERROR', message: 'message is malformed' }]);
+  expect((await push(name, 'not JSON'.repeat(5_000), 3)).status).toBe(204);
+  expect(log).toMatchObject([
+    {
+      ...{ severity: 'ERROR', message: 'message is malformed', kind: 'error', problem: expect.any(String) },
+      ...{ messageId: 'm-40000', deliveryAttempt: 3, topic: topicOf(name) },
+      serviceContext: { service: name, version: 'r1' },
+      'logging.googleapis.com/trace': expect.stringMatching(/^projects\/p\/traces\/[0-9a-f]{32}$/),
+    },
+  ]);
 });
 
 it('cancels a job created after the cancel request, and drops the request for one that never exists', async () => {
@@ -167,7 +175,7 @@ it('cancels a job created after the cancel request, and drops the request for on
 
   expect((await cancel('unknown', Date.now() - earlyCancelMs)).status).toBe(204);
   expect(log.map(({ severity, message }) => `${severity} ${message}`)).toEqual([
-    'INFO function failed',
+    'INFO message is redelivered later',
     'INFO upload handled',
     'WARNING job to cancel is unknown',
   ]);
@@ -234,7 +242,9 @@ describe('notify', () => {
     const data = Buffer.from(JSON.stringify(test('dead'))).toString('base64');
     const attributes = { CloudPubSubDeadLetterSourceSubscription: 'dropforge-notify-hook' };
     const message = { data, messageId: 'd', attributes };
+    log.length = 0;
     await post('on-dead-letter', JSON.stringify({ subscription: 'projects/p/subscriptions/dead', message }));
+    expect(log).toMatchObject([{ severity: 'WARNING', kind: 'notification', channel: 'hook', messageId: 'd' }]);
     expect(await outcomeOf('dead')).toBe('SENT');
     expect((await notify(test('dead'))).status).toBe(204);
     expect(webhook.received).toHaveLength(sentCount);
@@ -259,7 +269,9 @@ describe('notify', () => {
 
   it('acknowledges what is final, is for no channel, or for one whose name every object has', async () => {
     webhook.answer = (_, response) => void response.writeHead(404).end();
+    log.length = 0;
     expect((await notify(test('final'))).status).toBe(204);
+    expect(log).toMatchObject([{ severity: 'WARNING', kind: 'notification', outcome: 'REJECTED' }]);
     expect(await outcomeOf('final')).toBe('REJECTED');
     const before = webhook.received.length;
     expect((await notify(test('final'))).status).toBe(204);
@@ -281,8 +293,10 @@ it('records a dead letter on its job', async () => {
   };
   const message = { data: data.toString('base64'), messageId: '77', attributes };
 
+  log.length = 0;
   await post('on-dead-letter', JSON.stringify({ subscription: 'projects/p/subscriptions/dead', message }));
 
+  expect(log).toMatchObject([{ severity: 'ERROR', topic: 'provision', jobId: 'poisoned' }]);
   expect((await ports.functions.jobs.read('poisoned'))?.record).toMatchObject({
     status: 'QUEUED',
     isBackingOff: true,
@@ -308,6 +322,24 @@ async function authorizationOfStranger(): Promise<{ authorization: string }> {
 it('responds STOP to a VM that belongs to no job', async () => {
   const json = await post('heartbeat', JSON.stringify(heartbeat), await authorizationOfStranger());
   expect(await json.json()).toMatchObject({ command: 'STOP' });
+});
+
+it.each(['heartbeat', 'api'] as const)('logs an error of %s in the trace of the job that it is about', async (name) => {
+  const { jobId } = heartbeat;
+  log.length = 0;
+  isStoreDown = true;
+  const response =
+    name === 'api'
+      ? await fetch(`http://127.0.0.1:${servers.portOf('api')}/v1/jobs/${jobId}`)
+      : await post('heartbeat', JSON.stringify(heartbeat), await authorizationOfStranger());
+  isStoreDown = false;
+  expect([response.status, await response.text()]).toEqual([500, expect.not.stringMatching(/unavailable|\bat /)]);
+  expect(log).toMatchObject([
+    {
+      ...{ severity: 'ERROR', jobId, serviceContext: { service: name } },
+      'logging.googleapis.com/trace': `projects/p/traces/${traceIdOf(jobId)}`,
+    },
+  ]);
 });
 
 it('answers 2,000 heartbeats at once, or says when to repeat them', async () => {

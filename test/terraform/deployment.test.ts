@@ -76,7 +76,11 @@ function describeDeployment({
       const declared = (FUNCTIONS[name].settings as readonly SettingName[]).filter(
         (setting) => !optional.includes(setting),
       );
-      expect(Object.keys(environmentOf(name)).sort()).toEqual([...declared].sort());
+      // LOG_EXECUTION_ID is the functions-framework's.
+      expect(Object.keys(environmentOf(name)).sort()).toEqual([...declared, 'LOG_EXECUTION_ID'].sort());
+      const { RELEASE: release, LOG_EXECUTION_ID: hasExecutionId } = environmentOf(name);
+      expect(JSON.stringify(functionOf(name))).toContain(`${name}/${release}.zip`);
+      expect(hasExecutionId).toBe('true');
       expect(readSettings(name, environmentOf(name))).not.toHaveProperty('problem');
     });
 

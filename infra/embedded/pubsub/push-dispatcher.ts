@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { Delivery, MessageQueue, QueueName } from '#infra/embedded/pubsub/message-queue.ts';
@@ -10,7 +11,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 export type Subscription = {
   readonly topic: QueueName;
   readonly url: string;
-  /** Encodes a message as an HTTP request: a Pub/Sub push, or a CloudEvent as Eventarc sends it. */
+  /** Encodes a message as an HTTP request: a Pub/Sub push. */
   readonly toRequest: (delivery: Delivery) => {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
@@ -38,11 +39,13 @@ export function createPushDispatcher(
   context: Context,
 ): PushDispatcher {
   const workers = subscriptions.map((subscription) => createWorker(queue, subscription, context));
-  queue.onPublished((topic) => {
+  // Outside of the invocation that has published the message: lines about deliveries are not about that one.
+  const wakeWorkers = AsyncResource.bind((topic: QueueName) => {
     for (const worker of workers.filter((candidate) => candidate.topic === topic)) {
       worker.wake();
     }
   });
+  queue.onPublished((topic) => wakeWorkers(topic));
   return {
     start() {
       queue.releasePulled();
@@ -190,7 +193,7 @@ async function post(url: string, { headers, body, signal }: Posting) {
 }
 
 /**
- * Encodes a Pub/Sub push request (docs, "Push subscriptions"), which the functions-framework decodes to a CloudEvent.
+ * Encodes a Pub/Sub push request (docs, "Push subscriptions"), which functions/pushed-message.ts decodes.
  */
 export function toPubsubPush(projectId: string) {
   return ({ topic, messageId, data, attributes, publishedAt, deliveryAttempt }: Delivery) => ({

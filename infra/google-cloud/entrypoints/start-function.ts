@@ -3,6 +3,7 @@ import { readSettings, type SettingsOf } from '#functions/read-settings.ts';
 import { type HandlerOf, registerFunction } from '#functions/register-function.ts';
 import { exceptLoopback } from '#infra/network/proxy-exceptions.ts';
 import { createLogger, type Logger } from '#shared/observability/logger.ts';
+import { maskCredentials } from '#shared/package/scan/credential-patterns.ts';
 
 /** Input of an entry point's composition: the function's settings and logger. */
 export type FunctionContext<Name extends FunctionName> = {
@@ -18,7 +19,10 @@ export function startFunction<Name extends FunctionName>(
   name: Name,
   compose: (context: FunctionContext<Name>) => HandlerOf<Name>,
 ): void {
-  const logger = createLogger((line) => void process.stdout.write(`${line}\n`));
+  const { PROJECT_ID: projectId, RELEASE: release } = process.env;
+  const logger = createLogger((line) => void process.stdout.write(`${line}\n`), {
+    ...{ mask: maskCredentials, projectId, service: name, release },
+  });
   exceptLoopback(process.env);
   const reading = readSettings(name, process.env);
   if ('problem' in reading) {

@@ -80,6 +80,24 @@ const SECRET_NAME = /(?:^|_)(?:SECRET|TOKEN|PASSWORD|PASSWD|APIKEY|KEY)(?:_|$)/i
 const SECRET_VALUE = /^(?=.*\d)(?=.*[A-Za-z])[^\s"'<>{}$]{12,}$/;
 const NOT_A_SECRET = /your|change|example|placeholder|dummy|xxx|test|:\/\/|^[./~]|\.(?:json|pem|key|txt)$/i;
 
+/** In texts of errors and requests: what authorizes the request, and addresses that are secrets themselves. */
+const IN_REQUESTS: readonly RegExp[] = [
+  /-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----(?:(?!-----END)[\s\S])*(?:-----END [A-Z ]{0,20}PRIVATE KEY-----)?/,
+  /\beyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?|\bya29\.[\w.-]{8,}|(?<!\w)1\/\/0[\w-]{20,}/,
+  /\bBearer\s{1,5}[\w.~+/=-]{8,}|\bauthorization["']?\s{0,3}[:=]\s{0,3}["']?(?:[a-z]{1,20}\s{1,3})?[^\s"',]{8,}/i,
+  /(?<=:\/\/)[^\s/@]{1,1000}(?=@)|(?<=[?&](?:access_token|key|token|sig|(?:x-(?:goog|amz)-)?signature)=)[^\s&"']+/i,
+  /\/\/(?:hooks\.slack\.com|chat\.googleapis\.com\/v1\/spaces|(?:\w+\.)?discord(?:app)?\.com\/api\/webhooks)\/[^\s"']+/i,
+  /\/\/[\w.-]{1,200}\.(?:logic\.azure|powerplatform|webhook\.office)\.com[/:][^\s"']+/i,
+];
+const MASKED = [...TOKENS.map(([, pattern]) => pattern), ...IN_REQUESTS].map(
+  (pattern) => new RegExp(pattern, `g${pattern.flags}`),
+);
+
+/** The text with *** in place of everything that looks like a credential, examples included. */
+export function maskCredentials(text: string): string {
+  return MASKED.reduce((masked, pattern) => masked.replace(pattern, '***'), text);
+}
+
 export function mayContainCredential(path: string): boolean {
   return CREDENTIAL_FILE.test(path) && !TEMPLATE_FILE.test(path);
 }

@@ -1,4 +1,5 @@
 import { type Job, MASTER, type PlacedJob, replicaName, type TimestampMs, type TrialRef } from '#shared/domain/job.ts';
+import { attributesOf } from '#shared/observability/invocation.ts';
 import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 import type { TuningMessage } from '#shared/protocol/stage-message.ts';
@@ -132,7 +133,7 @@ async function publishRungs(
   const rungSteps = rungStepsOf(longestStep ?? stepsMax, rungs);
   for (const { step, value } of rungsCrossed(before, after, { study, rungSteps })) {
     const message: TuningMessage = { type: 'REPORT_RUNG', tuningId, ordinal: after.ordinal, step, value };
-    await bus.publish('tuning', message, { jobId: tuningId });
+    await bus.publish('tuning', message, attributesOf(tuningId));
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { clip } from '#shared/domain/job-size.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { attributesOf } from '#shared/observability/invocation.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
@@ -44,6 +45,6 @@ export async function publishRefusal(
     problemCount: problems.length,
   };
   const attributes = { type: message.type, state: message.state };
-  const valid = message.jobId !== null && JOB_ID_PATTERN.test(message.jobId) ? { jobId: message.jobId } : {};
+  const valid = message.jobId !== null && JOB_ID_PATTERN.test(message.jobId) ? attributesOf(message.jobId) : {};
   await bus.publish('job-updates', message, { ...attributes, ...valid });
 }

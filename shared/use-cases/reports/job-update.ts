@@ -1,5 +1,6 @@
 import type { JobUpdate } from '#shared/domain/effect.ts';
 import { clip, clipLines } from '#shared/domain/job-size.ts';
+import { attributesOf } from '#shared/observability/invocation.ts';
 import { JOB_UPDATE_SCHEMA_VERSION, type JobSnapshot, type JobUpdateMessage } from '#shared/protocol/job-update.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 import { viewCause, viewJob } from '#shared/use-cases/reports/job-view.ts';
@@ -35,7 +36,7 @@ export function messageOfUpdate(
 ): AttributedMessage<JobUpdateMessage> {
   const { jobId, state, attempt } = update;
   const message = { type: 'JOB_UPDATE' as const, schemaVersion: JOB_UPDATE_SCHEMA_VERSION, jobId, state, attempt };
-  const attributes = { jobId, type: message.type, state, attempt: String(attempt) };
+  const attributes = { ...attributesOf(jobId), type: message.type, state, attempt: String(attempt) };
   const now = submitted && updateOf(submitted);
   if (submitted === undefined || now?.state !== state || now.attempt !== attempt) {
     return { message: { ...message, job: null }, attributes };

@@ -39,9 +39,10 @@ resource "google_cloudfunctions2_function" "this" {
     ingress_settings                 = each.value.ingress
     all_traffic_on_latest_revision   = true
     service_account_email            = each.value.service_account
-    environment_variables            = each.value.environment
-    vpc_connector                    = try(var.vpc_connector.name, null)
-    vpc_connector_egress_settings    = try(var.vpc_connector.egress, null)
+    # The functions framework adds the label execution_id to each line; errors name the archive as their version.
+    environment_variables         = merge(each.value.environment, { LOG_EXECUTION_ID = "true", RELEASE = local.checksums[each.key] })
+    vpc_connector                 = try(var.vpc_connector.name, null)
+    vpc_connector_egress_settings = try(var.vpc_connector.egress, null)
   }
 
   depends_on = [google_artifact_registry_repository_iam_member.build]

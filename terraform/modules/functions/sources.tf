@@ -1,8 +1,12 @@
+locals {
+  checksums = { for name in keys(var.functions) : name => filesha256("${var.source_dir}/${name}.zip") }
+}
+
 # The name contains the checksum, so that new code is a new object, and a new object creates a new revision.
 resource "google_storage_bucket_object" "source" {
   for_each     = var.functions
   bucket       = var.source_bucket
-  name         = "${each.key}/${filesha256("${var.source_dir}/${each.key}.zip")}.zip"
+  name         = "${each.key}/${local.checksums[each.key]}.zip"
   source       = "${var.source_dir}/${each.key}.zip"
   content_type = "application/zip"
 }

@@ -7,7 +7,7 @@ locals {
         path     = var.delivery.topic_ids[function.topic]
       }) if function.topic != null && function.channels == null
     },
-    # The path tells the function its channel.
+    # The function reads its channel from the name.
     [
       for name, function in var.functions : {
         for channel in function.channels : "${name}-${channel}" => merge(function, {
@@ -37,8 +37,8 @@ resource "google_pubsub_subscription" "this" {
   ack_deadline_seconds = min(600, each.value.timeout_seconds + 60)
 
   push_config {
-    # Not the function's cloudfunctions.net URL: only run.app counts as internal traffic. The path becomes the source of
-    # the event (functions framework, "legacy pubsub events").
+    # Not the function's cloudfunctions.net URL: only run.app counts as internal traffic. Functions of an earlier version
+    # read the path.
     push_endpoint = join("/", [
       google_cloudfunctions2_function.this[each.value.function].service_config[0].uri,
       each.value.path,

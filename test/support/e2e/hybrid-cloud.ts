@@ -102,6 +102,8 @@ function environmentOf(
   const [machineImage] = servers.config.machineImages;
   return {
     PROJECT_ID: projectId,
+    LOG_EXECUTION_ID: 'true',
+    RELEASE: '5e'.repeat(32),
     FIRESTORE_DATABASE: '(default)',
     UPLOAD_BUCKET: uploadBucket,
     JOBS_BUCKET: jobsBucket,

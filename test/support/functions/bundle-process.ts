@@ -36,6 +36,7 @@ export function settingsAt(host = UNREACHABLE): Readonly<Record<string, string>>
   const url = `http://${host}`;
   return {
     ...EXAMPLE_SETTINGS,
+    LOG_EXECUTION_ID: 'true',
     ...Object.fromEntries(PROXIES.map((name) => [name, `http://${UNREACHABLE}`])),
     FIRESTORE_EMULATOR_HOST: host,
     PUBSUB_EMULATOR_HOST: host,
@@ -80,12 +81,8 @@ export async function startBundle(
 }
 
 /** Sends a request until the process listens, and returns the response. Throws with the output if the process exits. */
-export async function firstResponse(
-  { child, url, output }: BundleProcess,
-  body: string,
-  contentType = 'application/json',
-): Promise<Response> {
-  const init = { method: 'POST', body, headers: { 'content-type': contentType } };
+export async function firstResponse({ child, url, output }: BundleProcess, body: string): Promise<Response> {
+  const init = { method: 'POST', body, headers: { 'content-type': 'application/json' } };
   for (const startedAt = performance.now(); performance.now() - startedAt < ANSWER_MS_MAX; ) {
     const response = await fetch(url, init).catch(() => undefined);
     if (response !== undefined) {

@@ -2,6 +2,7 @@
 export const EXAMPLE_SETTINGS: Readonly<Record<string, string>> = {
   PROJECT_ID: 'example-project',
   FIRESTORE_DATABASE: 'dropforge',
+  RELEASE: '5e'.repeat(32),
   UPLOAD_BUCKET: 'example-uploads',
   JOBS_BUCKET: 'example-jobs',
   AGENT_URI: `gs://example-sources/agent/${'ab'.repeat(32)}.pyz`,

@@ -65,8 +65,7 @@ export function openTuning(study: Partial<Study> = {}) {
   }
 
   async function deliver(message: TuningMessage): Promise<void> {
-    const data = Buffer.from(JSON.stringify(message)).toString('base64');
-    await handle({ data: { message: { data, messageId: '1' } } } as Parameters<typeof handle>[0]);
+    await handle({ content: message, messageId: '1' } as Parameters<typeof handle>[0]);
   }
 
   const jobOf = async (ordinal: number): Promise<Job | undefined> =>

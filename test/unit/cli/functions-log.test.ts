@@ -28,8 +28,9 @@ describe('the functions log', () => {
     logger.log('INFO', 'job was created', { jobId: 'one' });
     open().logger.log('DEBUG', 'again');
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+    const labels = { 'logging.googleapis.com/labels': { job_id: 'one' } };
     expect(await readEntries(log.path)).toEqual([
-      { time, severity: 'INFO', message: 'job was created', jobId: 'one' },
+      { time, severity: 'INFO', message: 'job was created', jobId: 'one', ...labels },
       { time, severity: 'DEBUG', message: 'again' },
     ]);
   });
@@ -38,7 +39,7 @@ describe('the functions log', () => {
     const { problems, logger } = open();
     logger.log('INFO', 'quiet');
     logger.log('WARNING', 'delivery failed', { topic: 'provision', deliveryAttempt: 2, problem: '500 out\n of order' });
-    logger.log('ERROR', 'function failed', { problem: 'x'.repeat(300), stack: 'Error: x\n    at y' });
+    logger.log('ERROR', 'function failed', { problem: 'x'.repeat(300), stack_trace: 'Error: x\n    at y' });
     logger.log('ERROR', 'all is lost');
     expect(problems).toEqual([
       'warning: delivery failed (topic provision, deliveryAttempt 2, problem 500 out of order)',

@@ -33,6 +33,7 @@ describe('settings', () => {
 
   it.each(FUNCTION_NAMES)('that are missing are named by %s all at once', (name) => {
     const optional: readonly string[] = [
+      'RELEASE',
       'DISK_KMS_KEY',
       'CACHE_BUCKET',
       'PAGE_URL',
@@ -59,6 +60,7 @@ describe('settings', () => {
 
   it.each<[SettingName, FunctionName, string]>([
     ['PROJECT_ID', 'watch', 'My Project hunter2'],
+    ['RELEASE', 'watch', 'hunter2'],
     ['FIRESTORE_DATABASE', 'watch', 'Hunter2!'],
     ['UPLOAD_BUCKET', 'on-upload', 'gs://hunter2'],
     ['CACHE_BUCKET', 'provision', 'gs://hunter2'],

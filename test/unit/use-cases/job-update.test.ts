@@ -5,6 +5,7 @@ import type { Job } from '#shared/domain/job.ts';
 import { jsonBytesOf } from '#shared/domain/job-size.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { attributesOf } from '#shared/observability/invocation.ts';
 import { JOB_UPDATE_BYTES_MAX, jobUpdateSchema, uploadRefusedSchema } from '#shared/protocol/job-update.ts';
 import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
 import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
@@ -50,7 +51,12 @@ describe('a job update', () => {
     });
     expect(attributes).toEqual({
       ...{ type: 'JOB_UPDATE', jobId: 'digits', state: 'FAILED', attempt: '1' },
-      ...{ kind: 'TRAINING', cause: 'PROGRAM_FAILED', label: 'gpu_oom' },
+      ...{
+        kind: 'TRAINING',
+        cause: 'PROGRAM_FAILED',
+        label: 'gpu_oom',
+        traceparent: attributesOf('digits').traceparent,
+      },
     });
     expect(jobUpdateSchema.parse(message)).toEqual(message);
   });
@@ -127,7 +133,7 @@ describe('a refused upload', () => {
     });
     expect(message.problems).toHaveLength(5);
     expect(jsonBytesOf(message)).toBeLessThan(JOB_UPDATE_BYTES_MAX);
-    expect(attributes).toEqual({ type: 'UPLOAD_REFUSED', state: 'REFUSED', jobId: 'digits' });
+    expect(attributes).toEqual({ type: 'UPLOAD_REFUSED', state: 'REFUSED', ...attributesOf('digits') });
   });
 
   it('has the same id in every message, and an attribute for its job id only if that is valid', async () => {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { createOnSubmit } from '#functions/on-submit.ts';
 import { createOnUpload } from '#functions/on-upload.ts';
+import { readPush } from '#functions/pushed-message.ts';
 import { PERIMETER_SETTLING_MS_MAX } from '#shared/domain/timeouts.ts';
 import { PerimeterDeniedError } from '#shared/ports/object-store.ts';
 import { openApiUnderTest } from '../../support/api/api-under-test.ts';
@@ -29,9 +30,10 @@ it('redelivers an upload and a message that a perimeter denies for half an hour,
   const info = await objects.write({ bucket: 'uploads', name: 'job.yaml' }, text);
   const publishedAt = 1_000;
   const deliver = (createFunction: typeof createOnUpload, data: Buffer, now: number) => {
-    const message = { messageId: 'm1', data: data.toString('base64') };
-    const event = { time: new Date(publishedAt).toISOString(), data: { message } };
-    return createFunction({ ...api.ports, clock: { now: () => now } })(Object(event));
+    const publishTime = new Date(publishedAt).toISOString();
+    const message = { messageId: 'm1', data: data.toString('base64'), publishTime };
+    const pushed = readPush({ message, subscription: 's' });
+    return createFunction({ ...api.ports, clock: { now: () => now } })(Object(pushed));
   };
   for (const [name, createFunction, data] of [
     ['job.yaml', createOnUpload, Buffer.from(JSON.stringify(info))],

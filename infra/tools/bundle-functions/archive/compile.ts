@@ -34,7 +34,7 @@ function createCodeCache(directory: string): void {
 
 /** A `require` with a stub of the functions-framework, which is not loaded in the build. */
 function withoutFramework(): NodeJS.Require {
-  const main = { require: () => ({ cloudEvent: () => undefined, http: () => undefined }) };
+  const main = { require: () => ({ http: () => undefined }) };
   return Object.assign((name: string): unknown => require(name), { main }) as unknown as NodeJS.Require;
 }
 

@@ -1,11 +1,11 @@
 import { type Conclusion, diagnose } from '#shared/diagnosis/diagnose.ts';
 import type { JobFacts } from '#shared/diagnosis/job-facts.ts';
 import { type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
-import type { ReplicaExit } from '#shared/domain/event.ts';
 import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import { classifyUnhealthy } from '#shared/domain/health-cause.ts';
 import { clip } from '#shared/domain/job-size.ts';
 import { describeDenial, findPerimeterDenial } from '#shared/domain/perimeter-denial.ts';
+import type { ReplicaExit } from '#shared/domain/replica.ts';
 
 type OtherReason = Exclude<ExitFacts['reason'], 'UNHEALTHY'>;
 

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import {
   clip,
   clipLines,
@@ -6,6 +7,7 @@ import {
   OLD_MESSAGE_BYTES_MAX,
 } from '#shared/domain/job-size.ts';
 import { PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 
 /** Class of a cause, which selects the retry policy (docs/adr/0003-internal-status-and-public-state.md). */
 export type CauseClass =
@@ -263,29 +265,32 @@ export const CAUSES = {
 
 export type CauseCode = keyof typeof CAUSES;
 
-/** Why an attempt or a job ended: a code, one sentence, and the evidence. */
-export type Cause = {
-  readonly code: CauseCode;
-  readonly message: string;
-  /** At most EVIDENCE_LINES_MAX lines and EVIDENCE_BYTES_MAX bytes, newest last. */
-  readonly evidence: readonly string[];
-  /** What the evidence shows beyond the code; absent if no rule applies. */
-  readonly diagnosis?: Diagnosis | undefined;
-  /** The host outside of Google that a VM did not reach before its program ran. */
-  readonly unreachableHost?: string | undefined;
-};
-
 /** The result of the rules of diagnosis (docs/diagnosis.md), which has a section per label. */
-export type Diagnosis = {
+const diagnosisSchema = z.object({
   /** In lower case with underscores, such as `gpu_oom`. */
-  readonly label: string;
+  label: z.string(),
   /** What to do, for this framework and with the numbers of this job. */
-  readonly remedy: string;
+  remedy: z.string(),
   /** Whether the same job can succeed when it is started again. */
-  readonly canRetryHelp: boolean;
+  canRetryHelp: z.boolean(),
   /** The line of the evidence from which the label follows; absent if it follows from the exit itself. */
-  readonly line?: string | undefined;
-};
+  line: z.string().optional(),
+});
+export type Diagnosis = Stated<typeof diagnosisSchema>;
+
+/** Why an attempt or a job ended: a code, one sentence, and the evidence. */
+export const causeSchema = z.object({
+  // A newer version may have written a code that is unknown here; its message and evidence are still valid.
+  code: z.enum(Object.keys(CAUSES) as [CauseCode, ...CauseCode[]]).catch('INTERNAL_ERROR'),
+  message: z.string(),
+  /** At most EVIDENCE_LINES_MAX lines and EVIDENCE_BYTES_MAX bytes, newest last. */
+  evidence: z.array(z.string()),
+  /** What the evidence shows beyond the code; absent if no rule applies. */
+  diagnosis: diagnosisSchema.optional(),
+  /** The host outside of Google that a VM did not reach before its program ran. */
+  unreachableHost: z.string().optional(),
+});
+export type Cause = Stated<typeof causeSchema>;
 
 export const EVIDENCE_LINES_MAX = 40;
 

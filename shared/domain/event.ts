@@ -1,5 +1,6 @@
 import type { Cause } from '#shared/domain/cause.ts';
 import type { Instance, Placement, TimestampMs, WaitedLimit } from '#shared/domain/job.ts';
+import type { ReplicaExit } from '#shared/domain/replica.ts';
 
 /** Why Compute Engine could not create an attempt's VMs, and what its error says about other zones. */
 export type VmCreateFailure = {
@@ -19,12 +20,6 @@ export type QuotaLimit = {
   readonly limit: number;
   readonly scope: 'PROJECT' | 'REGION';
 };
-
-/** How a replica's program ended, as classified from its agent's report. */
-export type ReplicaExit =
-  /** `savedNothing`: the job directory has no file of the program. */
-  | { readonly outcome: 'SUCCEEDED'; readonly savedNothing?: true | undefined }
-  | { readonly outcome: 'FAILED'; readonly cause: Cause };
 
 /**
  * What happened, in the past tense. `eventId` is derived from what happened, so that duplicate deliveries are one

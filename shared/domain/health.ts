@@ -1,4 +1,5 @@
-import type { TimestampMs } from '#shared/domain/job.ts';
+import * as z from 'zod';
+import type { Stated } from '#shared/domain/stated.ts';
 
 /** What the agent notices about a training that runs (docs/health.md). */
 export const HEALTH_CODES = [
@@ -64,16 +65,17 @@ export type DecisiveFinding = {
 export const HEALTH_EVIDENCE_LINES_MAX = 10;
 
 /** A finding of one replica's agent: the newest of its code. */
-export type HealthFinding = {
-  readonly code: HealthCode;
+export const healthFindingSchema = z.object({
+  code: z.enum(HEALTH_CODES),
   /** What was measured, in one sentence. */
-  readonly message: string;
+  message: z.string(),
   /** What to do, with the numbers of this job. */
-  readonly remedy: string;
+  remedy: z.string(),
   /** Lines that show it, the newest last. */
-  readonly evidence: readonly string[];
+  evidence: z.array(z.string()),
   /** When the condition began, by the VM's clock. */
-  readonly since: TimestampMs;
+  since: z.int(),
   /** When it ended; null while it lasts. */
-  readonly until: TimestampMs | null;
-};
+  until: z.int().nullable(),
+});
+export type HealthFinding = Stated<typeof healthFindingSchema>;

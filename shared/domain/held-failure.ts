@@ -1,5 +1,4 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
-import type { ReplicaExit } from '#shared/domain/event.ts';
 import {
   type HeldFailure,
   MASTER,
@@ -8,7 +7,7 @@ import {
   replicasOf,
   type TimestampMs,
 } from '#shared/domain/job.ts';
-import type { Replica } from '#shared/domain/replica.ts';
+import type { Replica, ReplicaExit } from '#shared/domain/replica.ts';
 import {
   FOLLOWING_FAILURE_MS_MAX,
   REBOOT_EFFECT_MS_MAX,

@@ -1,6 +1,7 @@
-import type { ReplicaExit } from '#shared/domain/event.ts';
-import type { HealthFinding } from '#shared/domain/health.ts';
-import type { TimestampMs } from '#shared/domain/job.ts';
+import * as z from 'zod';
+import { causeSchema } from '#shared/domain/cause.ts';
+import { healthFindingSchema } from '#shared/domain/health.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 
 /**
  * Phases that an agent reports. PULLING: the image of its container is downloaded. WAITING: setup is done, and the
@@ -18,36 +19,36 @@ export const REPLICA_PHASES = [
 ] as const;
 export type ReplicaPhase = (typeof REPLICA_PHASES)[number];
 
+const nullableNumber = z.number().nullable();
+const timestamp = z.int();
+
 /** The VM's measurements, in bytes and fractions from 0 to 1; null if the machine does not provide them. */
-export type ReplicaUsage = {
-  readonly cpuFraction: number | null;
-  readonly memoryBytes: number | null;
-  readonly memoryBytesMax: number | null;
-  readonly diskBytes: number | null;
-  readonly diskBytesMax: number | null;
-  readonly gpus: readonly {
-    readonly name: string;
-    readonly busyFraction: number;
-    readonly memoryBytes: number;
-    readonly memoryBytesMax: number;
-  }[];
-};
+const usageSchema = z.object({
+  cpuFraction: nullableNumber,
+  memoryBytes: nullableNumber,
+  memoryBytesMax: nullableNumber,
+  diskBytes: nullableNumber,
+  diskBytesMax: nullableNumber,
+  gpus: z.array(
+    z.object({ name: z.string(), busyFraction: z.number(), memoryBytes: z.number(), memoryBytesMax: z.number() }),
+  ),
+});
+export type ReplicaUsage = Stated<typeof usageSchema>;
 
 /** Numbers that JSON does not have, as text, as in the JSON form of Protocol Buffers. */
 export const NON_FINITE_VALUES = ['NaN', 'Infinity', '-Infinity'] as const;
 export type NonFiniteValue = (typeof NON_FINITE_VALUES)[number];
 
 /** The last values that the program reported, by metric name, with their step. */
-export type ReplicaProgress = {
-  readonly step: number | null;
-  readonly stepsMax: number | null;
+const progressSchema = z.object({
+  step: nullableNumber,
+  stepsMax: nullableNumber,
   /** Without metrics whose last value is not finite. */
-  readonly metrics: Readonly<Record<string, number>>;
+  metrics: z.record(z.string(), z.number()),
   /** By metric, the first value that was not finite, with its step if the program reports steps. */
-  readonly nonFinite?:
-    | Readonly<Record<string, { readonly value: NonFiniteValue; readonly step: number | null }>>
-    | undefined;
-};
+  nonFinite: z.record(z.string(), z.object({ value: z.enum(NON_FINITE_VALUES), step: nullableNumber })).optional(),
+});
+export type ReplicaProgress = Stated<typeof progressSchema>;
 
 /** Usage of a VM that has not sent a heartbeat yet. */
 export const NO_USAGE: ReplicaUsage = {
@@ -61,44 +62,57 @@ export const NO_USAGE: ReplicaUsage = {
 
 export const NO_PROGRESS: ReplicaProgress = { step: null, stepsMax: null, metrics: {} };
 
+/** How a replica's program ended, as classified from its agent's report. */
+const exitSchema = z.discriminatedUnion('outcome', [
+  /** `savedNothing`: the job directory has no file of the program. */
+  z.object({ outcome: z.literal('SUCCEEDED'), savedNothing: z.literal(true).optional() }),
+  z.object({ outcome: z.literal('FAILED'), cause: causeSchema }),
+]);
+export type ReplicaExit = Stated<typeof exitSchema>;
+
 /** Compute Engine ends the replica's VM. */
-export type InterruptionNotice = {
+const noticeSchema = z.object({
   /** Whether the program is being stopped for it. */
-  readonly isStopping: boolean;
+  isStopping: z.boolean(),
   /** When the VM ends; null if that is unknown. */
-  readonly endsAt: TimestampMs | null;
-  readonly message: string;
-};
+  endsAt: timestamp.nullable(),
+  message: z.string(),
+});
+export type InterruptionNotice = Stated<typeof noticeSchema>;
 
 /** A replica's last heartbeat. Each heartbeat writes this record and no other. */
-export type Replica = {
-  readonly jobId: string;
-  readonly attempt: number;
-  readonly replica: string;
-  readonly vmName: string;
-  readonly instanceId: string;
+export const replicaSchema = z.object({
+  jobId: z.string(),
+  attempt: z.int(),
+  replica: z.string(),
+  vmName: z.string(),
+  instanceId: z.string(),
   /** Increases with every heartbeat of the VM, across reboots. A lower number that arrives later is stale. */
-  readonly sequence: number;
+  sequence: z.int().min(0),
   /** Time of the last heartbeat; until the first, time at which the VM was created. */
-  readonly heardAt: TimestampMs;
+  heardAt: timestamp,
   /** When the next heartbeat is due; null once the replica has exited or its heartbeats no longer matter. */
-  readonly leaseExpiresAt: TimestampMs | null;
+  leaseExpiresAt: timestamp.nullable(),
   /** When its lease was found expired while other replicas were reporting; absent unless it is suspect. */
-  readonly suspectSince?: TimestampMs;
-  readonly phase: ReplicaPhase;
-  readonly usage: ReplicaUsage;
-  readonly progress: ReplicaProgress;
-  readonly exit: ReplicaExit | null;
+  suspectSince: timestamp.optional(),
+  phase: z.enum(REPLICA_PHASES),
+  usage: usageSchema.default(() => ({ ...NO_USAGE, gpus: [] })),
+  progress: progressSchema.default(() => ({ ...NO_PROGRESS, metrics: {} })),
+  exit: exitSchema.nullable(),
   /** The exit that follows when the outputs are saved; null before the program has ended, and with that exit. */
-  readonly pendingExit: ReplicaExit | null;
+  pendingExit: exitSchema.nullable().default(null),
   /** When the program ended; null while it runs, and for agents that do not report it. */
-  readonly endedAt: TimestampMs | null;
-  readonly notice: InterruptionNotice | null;
+  endedAt: timestamp.nullable().default(null),
+  notice: noticeSchema.nullable().default(null),
   /** When the VM booted again; null in its first boot. */
-  readonly rebootedAt: TimestampMs | null;
-  /** What the agent noticed about the training, at most one finding per code. */
-  readonly health: readonly HealthFinding[];
-};
+  rebootedAt: timestamp.nullable().default(null),
+  /** What the agent noticed about the training, at most one finding per code; those unknown here are left out. */
+  health: z
+    .array(healthFindingSchema.nullable().catch(null))
+    .transform((findings) => findings.filter((finding) => finding !== null))
+    .default([]),
+});
+export type Replica = Stated<typeof replicaSchema>;
 
 /** The values of a replica that was not interrupted and has not ended. */
 export const UNINTERRUPTED = {

@@ -1,13 +1,11 @@
 import * as z from 'zod';
-import { CAUSES, type Cause, type CauseCode } from '#shared/domain/cause.ts';
+import { causeSchema } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/effect.ts';
-import type { ReplicaExit } from '#shared/domain/event.ts';
-import { HEALTH_CODES } from '#shared/domain/health.ts';
 import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
 import { NOTIFIED_STATES } from '#shared/domain/notification.ts';
-import { NO_PROGRESS, NO_USAGE, NON_FINITE_VALUES, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
-import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
+import { type Replica, replicaSchema } from '#shared/domain/replica.ts';
+import { algorithmSchema, type Study } from '#shared/domain/study.ts';
 import type { RecordForm } from '#shared/machine/record-store.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { storedHealthPolicySchema } from '#shared/protocol/health-policy.ts';
@@ -26,19 +24,6 @@ const count = z.int().min(0);
 const provisioningModel = z.enum(['STANDARD', 'SPOT', 'FLEX_START']);
 const textMap = z.record(z.string(), z.string());
 
-const CAUSE_CODES = Object.keys(CAUSES) as [CauseCode, ...CauseCode[]];
-
-export const storedCauseSchema = z.object({
-  // A newer version may have written a code that is unknown here; its message and evidence are still valid.
-  code: z.enum(CAUSE_CODES).catch('INTERNAL_ERROR'),
-  message: z.string(),
-  evidence: z.array(z.string()),
-  diagnosis: z
-    .object({ label: z.string(), remedy: z.string(), canRetryHelp: z.boolean(), line: z.string().optional() })
-    .optional(),
-  unreachableHost: z.string().optional(),
-}) satisfies z.ZodType<Cause>;
-
 const replicaGroupSchema = z.object({
   role: z.enum(ROLES),
   count: z.int().min(1),
@@ -56,16 +41,9 @@ const replicaGroupSchema = z.object({
   program: storedProgramSchema.nullable().default(null),
 });
 
-/** Older versions trained populations. */
-export const storedAlgorithmSchema = z.preprocess(
-  (name) => (name === 'POPULATION_BASED' ? 'BAYESIAN' : name),
-  z.enum(STUDY_ALGORITHMS),
-);
-
 /** The study of a job file that was accepted by mistake; that of a tuning is stored with the tuning. */
 const studySchema = z.custom<Study>(
-  (value) =>
-    z.object({ metrics: z.array(z.unknown()).min(1), algorithm: storedAlgorithmSchema }).safeParse(value).success,
+  (value) => z.object({ metrics: z.array(z.unknown()).min(1), algorithm: algorithmSchema }).safeParse(value).success,
 );
 
 export const storedSpecSchema = z.object({
@@ -162,10 +140,10 @@ const jobCommon = {
       placedAt: timestamp.nullable(),
       ranAt: timestamp.nullable(),
       endedAt: timestamp,
-      cause: storedCauseSchema.nullable(),
+      cause: causeSchema.nullable(),
     }),
   ),
-  waitingFor: storedCauseSchema.nullable(),
+  waitingFor: causeSchema.nullable(),
   quotaWaitSince: timestamp.nullable().default(null),
   deniedSince: timestamp.nullable().default(null),
   waitsFor: z
@@ -182,7 +160,7 @@ const unfinished = { ...jobCommon, wakeAt: timestamp };
 
 const heldFailureSchema = z.object({
   replica: z.string(),
-  cause: storedCauseSchema,
+  cause: causeSchema,
   failedAt: timestamp,
   heldAt: timestamp,
   hasMasterSucceeded: z.boolean(),
@@ -213,7 +191,7 @@ const placed = {
 
 export const storedVerdictSchema = z.object({
   state: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']),
-  cause: storedCauseSchema.nullable(),
+  cause: causeSchema.nullable(),
   isStoppedEarly: z.literal(true).optional(),
 });
 
@@ -254,68 +232,6 @@ const jobSchema = z.discriminatedUnion('status', [
   }),
 ]) satisfies z.ZodType<Job>;
 
-const exitSchema = z.discriminatedUnion('outcome', [
-  z.object({ outcome: z.literal('SUCCEEDED'), savedNothing: z.literal(true).optional() }),
-  z.object({ outcome: z.literal('FAILED'), cause: storedCauseSchema }),
-]) satisfies z.ZodType<ReplicaExit>;
-
-const nullableNumber = z.number().nullable();
-
-/** A newer version may have written a code that is unknown here: that finding is left out. */
-const storedHealthSchema = z.object({
-  code: z.enum(HEALTH_CODES),
-  message: z.string(),
-  remedy: z.string(),
-  evidence: z.array(z.string()),
-  since: timestamp,
-  until: timestamp.nullable(),
-});
-
-const replicaSchema = z.object({
-  jobId: z.string(),
-  attempt: z.int(),
-  replica: z.string(),
-  vmName: z.string(),
-  instanceId: z.string(),
-  sequence: count,
-  heardAt: timestamp,
-  leaseExpiresAt: timestamp.nullable(),
-  suspectSince: timestamp.optional(),
-  phase: z.enum(REPLICA_PHASES),
-  usage: z
-    .object({
-      cpuFraction: nullableNumber,
-      memoryBytes: nullableNumber,
-      memoryBytesMax: nullableNumber,
-      diskBytes: nullableNumber,
-      diskBytesMax: nullableNumber,
-      gpus: z.array(
-        z.object({ name: z.string(), busyFraction: z.number(), memoryBytes: z.number(), memoryBytesMax: z.number() }),
-      ),
-    })
-    .default({ ...NO_USAGE, gpus: [] }),
-  progress: z
-    .object({
-      step: nullableNumber,
-      stepsMax: nullableNumber,
-      metrics: z.record(z.string(), z.number()),
-      nonFinite: z.record(z.string(), z.object({ value: z.enum(NON_FINITE_VALUES), step: nullableNumber })).optional(),
-    })
-    .default({ ...NO_PROGRESS, metrics: {} }),
-  exit: exitSchema.nullable(),
-  pendingExit: exitSchema.nullable().default(null),
-  endedAt: timestamp.nullable().default(null),
-  notice: z
-    .object({ isStopping: z.boolean(), endsAt: timestamp.nullable(), message: z.string() })
-    .nullable()
-    .default(null),
-  rebootedAt: timestamp.nullable().default(null),
-  health: z
-    .array(storedHealthSchema.nullable().catch(null))
-    .transform((findings) => findings.filter((finding) => finding !== null))
-    .default([]),
-});
-
 /** Parses each of a list of records; throws UnreadableRecordsError with the others if some cannot be parsed. */
 export function parseEach<Stored, Item>(
   records: readonly Stored[],
@@ -351,8 +267,7 @@ export function parseStoredJob(json: string): Job {
 
 /** Parses a stored replica record; throws like `parseStoredJob`. */
 export function parseStoredReplica(json: string): Replica {
-  const { suspectSince, ...replica } = parseStored(replicaSchema, json, 'replica record');
-  return suspectSince === undefined ? replica : { ...replica, suspectSince };
+  return parseStored(replicaSchema, json, 'replica record');
 }
 
 /** Parses the effect of a stored outbox entry; throws like `parseStoredJob`. */

@@ -1,16 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
-import type { ConditionalParameter, Parameter, Study } from '#shared/domain/study.ts';
+import { causeSchema } from '#shared/domain/cause.ts';
+import { studySchema } from '#shared/domain/study.ts';
 import type { RecordForm } from '#shared/machine/record-store.ts';
-import {
-  parseStored,
-  storedAlgorithmSchema,
-  storedCauseSchema,
-  storedSubmission,
-  storedVerdictSchema,
-} from '#shared/protocol/stored-record.ts';
-import type { Curve, Measurement, Trial, TrialOutcome } from '#shared/tuning/trial.ts';
+import { parseStored, storedSubmission, storedVerdictSchema } from '#shared/protocol/stored-record.ts';
+import { type Curve, curveSchema, type Trial, trialSchema } from '#shared/tuning/trial.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
 
@@ -24,122 +18,6 @@ const count = z.int().min(0);
 const ordinal = z.int().min(1);
 const nullableNumber = z.number().nullable();
 const nullableTimestamp = timestamp.nullable();
-
-const scaleSchema = z.enum(['NONE', 'LINEAR', 'LOG', 'REVERSE_LOG']);
-
-const spaceSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.enum(['DOUBLE', 'INTEGER']), min: z.number(), max: z.number() }),
-  z.object({ kind: z.literal('CATEGORICAL'), values: z.array(z.string()) }),
-  z.object({ kind: z.literal('DISCRETE'), values: z.array(z.number()) }),
-]);
-
-const valuesSchema = z.record(z.string(), z.union([z.string(), z.number()]));
-
-const parameterSchema: z.ZodType<Parameter> = z.object({
-  id: z.string(),
-  space: spaceSchema,
-  scale: scaleSchema,
-  default: z.union([z.string(), z.number()]).optional(),
-  children: z.lazy(() => z.array(childSchema)),
-});
-
-const childSchema: z.ZodType<ConditionalParameter> = z.object({
-  parentValues: z.array(z.union([z.string(), z.number()])),
-  parameter: parameterSchema,
-});
-
-const earlyStoppingSchema = z.discriminatedUnion('rule', [
-  z.object({ rule: z.enum(['AUTOMATIC', 'ASHA']) }),
-  z.object({ rule: z.enum(['DECAY_CURVE', 'MEDIAN']), usesElapsedTime: z.boolean() }),
-  z.object({
-    rule: z.literal('CONVEX'),
-    usesElapsedTime: z.boolean(),
-    stepsMax: nullableNumber,
-    stepsMin: nullableNumber,
-    measurementsMin: nullableNumber,
-    learningRateParameterId: z.string().nullable(),
-    updatesAllStoppedTrials: z.boolean(),
-  }),
-]);
-
-const runtimeConstraintSchema = z
-  .union([z.object({ maxMs: z.number() }), z.object({ endTime: z.string() })])
-  .nullable();
-
-const metricSchema = z.object({
-  id: z.string(),
-  goal: z.enum(['MAXIMIZE', 'MINIMIZE']),
-  safety: z.object({ threshold: z.number(), safeTrialsFractionMin: z.number() }).nullable(),
-});
-
-const studySchema = z.object({
-  metrics: z.tuple([metricSchema], metricSchema),
-  algorithm: storedAlgorithmSchema,
-  trialsMax: ordinal,
-  parallelTrialsMax: ordinal,
-  failedTrialsMax: nullableNumber,
-  earlyStopping: earlyStoppingSchema.nullable(),
-  stoppingConditions: z
-    .object({
-      stopsRunningTrials: z.boolean(),
-      minimumRuntime: runtimeConstraintSchema,
-      maximumRuntime: runtimeConstraintSchema,
-      trialsMin: nullableNumber,
-      trialsMax: nullableNumber,
-      trialsWithoutProgressMax: nullableNumber,
-      withoutProgressMaxMs: nullableNumber,
-    })
-    .nullable(),
-  measurement: z.enum(['LAST', 'BEST']),
-  parameters: z.array(parameterSchema),
-  resumeJobId: z.string().nullable(),
-  start: z.array(valuesSchema).optional(),
-  maxCostUsd: nullableNumber,
-}) satisfies z.ZodType<Study>;
-
-const measurementSchema = z.object({
-  step: z.number(),
-  elapsedMs: z.number(),
-  values: z.record(z.string(), z.union([z.number(), z.enum(NON_FINITE_VALUES)])),
-}) satisfies z.ZodType<Measurement>;
-
-const outcomeSchema = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('SUCCEEDED'),
-    objective: z.number(),
-    // Older versions optimized one metric.
-    furtherObjectives: z.array(z.number()).default([]),
-    final: measurementSchema,
-    isStoppedEarly: z.boolean(),
-  }),
-  z.object({
-    kind: z.literal('INFEASIBLE'),
-    reason: z.enum(['METRIC_MISSING', 'NOT_FINITE', 'UNSAFE']),
-    message: z.string(),
-  }),
-  z.object({ kind: z.literal('FAILED'), cause: storedCauseSchema }),
-  z.object({ kind: z.literal('LOST'), cause: storedCauseSchema }),
-]) satisfies z.ZodType<TrialOutcome>;
-
-const trialSchema = z.object({
-  tuningId: z.string(),
-  ordinal,
-  jobId: z.string(),
-  values: valuesSchema,
-  chosenAt: timestamp,
-  repeats: ordinal.nullable(),
-  startedAt: nullableTimestamp,
-  endedAt: nullableTimestamp,
-  costUsd: nullableNumber,
-  outcome: outcomeSchema.nullable(),
-}) satisfies z.ZodType<Trial>;
-
-const curveSchema = z.object({
-  tuningId: z.string(),
-  ordinal,
-  attempt: z.int().min(1),
-  points: z.array(measurementSchema),
-}) satisfies z.ZodType<Curve>;
 
 const tuningCommon = {
   ...storedSubmission,
@@ -160,7 +38,7 @@ const tuningCommon = {
   ),
   counts: z.object({ succeeded: count, stoppedEarly: count, infeasible: count, failed: count, lost: count }),
   lostInRow: count,
-  failures: z.array(z.object({ kind: z.enum(['INFEASIBLE', 'FAILED', 'LOST']), cause: storedCauseSchema, count })),
+  failures: z.array(z.object({ kind: z.enum(['INFEASIBLE', 'FAILED', 'LOST']), cause: causeSchema, count })),
   best: z.object({ ordinal, objective: z.number(), at: timestamp, afterTrials: count }).nullable(),
   front: z.array(z.array(z.number())).default([]),
   bar: z.object({ steps: z.array(z.number()), medians: z.array(z.number()), completedCount: count }).nullable(),

@@ -1,17 +1,7 @@
-import { type Metric, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
-import type { TrialOutcome } from '#shared/tuning/trial.ts';
+import type { Metric } from '#shared/domain/study.ts';
 
 /** What is minimized, one number an objective: the objectives, or the negatives of those that are to be maximized. */
 export type Costs = readonly number[];
-
-/** The costs of a trial; undefined if it has none, since it has not ended or did not succeed. */
-export function costsOfOutcome(outcome: TrialOutcome | null, study: Pick<Study, 'metrics'>): Costs | undefined {
-  if (outcome?.kind !== 'SUCCEEDED') {
-    return undefined;
-  }
-  const goals = objectiveMetricsOf(study).map(({ goal }) => goal);
-  return costsOf([outcome.objective, ...outcome.furtherObjectives], goals);
-}
 
 export function costsOf(objectives: readonly number[], goals: readonly Metric['goal'][]): Costs {
   return objectives.map((objective, index) => (goals[index] === 'MAXIMIZE' ? 0 - objective : objective));

@@ -2,6 +2,7 @@ import { causeOf, classOf } from '#shared/domain/cause.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { type Metric, objectiveMetricOf, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
+import { type Costs, costsOf } from '#shared/tuning/pareto.ts';
 import type { Curve, InfeasibleReason, Measurement, MetricValue, TrialOutcome } from '#shared/tuning/trial.ts';
 
 /** What is known when the job of a trial is closed. */
@@ -161,4 +162,13 @@ function describeMissing(id: string, metricNames: readonly string[]): string {
 
 function quote(name: string): string {
   return JSON.stringify(name);
+}
+
+/** The costs of a trial; undefined if it has none, since it has not ended or did not succeed. */
+export function costsOfOutcome(outcome: TrialOutcome | null, study: Pick<Study, 'metrics'>): Costs | undefined {
+  if (outcome?.kind !== 'SUCCEEDED') {
+    return undefined;
+  }
+  const goals = objectiveMetricsOf(study).map(({ goal }) => goal);
+  return costsOf([outcome.objective, ...outcome.furtherObjectives], goals);
 }

@@ -1,8 +1,8 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
 import { provisionOf, type Transition, teardownOf } from '#shared/domain/effect.ts';
-import type { ReplicaExit } from '#shared/domain/event.ts';
 import { endOfRecovery, HEALTH_ENDS } from '#shared/domain/health-cause.ts';
 import { billedSince, type Job, type PlacedJob, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
+import type { ReplicaExit } from '#shared/domain/replica.ts';
 import { closeJob, countEnded, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
 import { failAndKeep, isWorthKeeping } from '#shared/domain/rules/keeping.ts';
 import { hostUnreachable, maxRunningTimeExceeded, recordDenial } from '#shared/domain/rules/limits.ts';

@@ -1,8 +1,9 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import { clip, clipLines } from '#shared/domain/job-size.ts';
 import { isMultiObjective, objectiveMetricOf, type Study } from '#shared/domain/study.ts';
-import { costsOfOutcome, dominates } from '#shared/tuning/pareto.ts';
+import { dominates } from '#shared/tuning/pareto.ts';
 import type { InfeasibleReason, Trial, TrialOutcome } from '#shared/tuning/trial.ts';
+import { costsOfOutcome } from '#shared/tuning/trial-outcome.ts';
 import {
   type BestTrial,
   FAILURE_TALLIES_MAX,

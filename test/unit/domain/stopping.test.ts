@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
-import type { JobEvent, ReplicaExit } from '#shared/domain/event.ts';
+import type { JobEvent } from '#shared/domain/event.ts';
 import { type Job, MASTER } from '#shared/domain/job.ts';
+import type { ReplicaExit } from '#shared/domain/replica.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { PROGRAM_STOP_MS_MAX, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 import { eventsFor, holdingJob, jobAfter, queuedJob } from '../../support/domain/example-job.ts';

@@ -1,4 +1,4 @@
-import type { ContainerProgram } from '#shared/domain/job-spec.ts';
+import type { ContainerProgram, Program } from '#shared/domain/job-spec.ts';
 
 /** The program that runs a module in a container; images of Python have it. */
 const PYTHON = 'python3';
@@ -16,4 +16,13 @@ export function argvOf({ image, command, args, module }: ContainerProgram): read
     return [...command, ...args];
   }
   return [...(image?.entrypoint ?? []), ...(args.length > 0 ? args : (image?.cmd ?? []))];
+}
+
+/** The module, or the path of a script, that a program runs with Python; empty if it runs something else. */
+export function moduleOf(program: Program): string {
+  if (program.kind === 'PYTHON') {
+    return program.module ?? '';
+  }
+  const [, option, module = ''] = argvOf(program);
+  return option === '-m' ? module : '';
 }

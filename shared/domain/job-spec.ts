@@ -141,7 +141,7 @@ export type PinnedImage = {
 
 /**
  * Settings that job file, JobSpec and the agent's configuration carry under the same name. Absent options have
- * the agent's default.
+ * their default (`withDefaults` in shared/protocol/program-options.ts).
  */
 export type ProgramOptions = {
   /** 0 to 19, added to the agent's own niceness; 0 by default. */

@@ -1,5 +1,6 @@
 import type { Cause } from '#shared/domain/cause.ts';
 import type { JobSpec, ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
+import type { PackageLayout } from '#shared/domain/package-layout.ts';
 
 /** Milliseconds since the Unix epoch. The domain reads no clock: times arrive inside events. */
 export type TimestampMs = number;
@@ -33,6 +34,8 @@ export type PackageRef = {
   /** Base64 of the big-endian CRC32C, as in Cloud Storage's object resource. */
   readonly crc32c: string;
   readonly sizeBytes: number;
+  /** By the module of each program that has the package; missing in jobs that v0.1.0 accepted. */
+  readonly layouts?: readonly { readonly module: string; readonly layout: PackageLayout }[] | undefined;
 };
 
 /** Where the job came from, and what distinguishes a repeated submission from a different one with the same job id. */

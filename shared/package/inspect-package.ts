@@ -1,3 +1,4 @@
+import type { PackageLayout } from '#shared/domain/package-layout.ts';
 import { checkContents, findTop } from '#shared/package/archive/archive-checks.ts';
 import {
   type ArchiveFormat,
@@ -51,6 +52,8 @@ export type PackageReport = ProjectMetadata & {
   /** The program's inline requirements and Python versions (PEP 723), and what it imports from outside of the package. */
   readonly programOf: (module: string) => ProgramNeeds;
   readonly misplacedPathOf: (module: string) => MisplacedPath | null;
+  /** How the package is made runnable for a module or script; null if it was not read. */
+  readonly layoutOf: (module: string) => PackageLayout | null;
   /** Checks whether Python can run a module of the package, `trainer.task`, or a script, `examples/train.py`. */
   readonly validateModule: (module: string) => Pick<PackageReport, 'problems' | 'warnings'>;
   /** Job files in the root of the package, in order of preference; paths are relative to the archive. */
@@ -87,6 +90,7 @@ export const NO_DETAILS: PackageDetails = {
   programPathOf: () => null,
   programOf: () => NO_NEEDS,
   misplacedPathOf: () => null,
+  layoutOf: () => null,
   validateModule: () => ({ problems: [], warnings: [] }),
   jobFiles: [],
   evidence: NO_EVIDENCE,
@@ -215,6 +219,7 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
         findOutsideImports: () => findOutsideImports(module, sources),
       };
     },
+    layoutOf: (module) => decideLayout(tree, module),
     misplacedPathOf: (module) => findMisplacedPath(tree, module, contents.evidence.relativePaths),
     validateModule(module) {
       const moduleFindings = createFindings();

@@ -9,6 +9,7 @@ import { algorithmSchema, type Study } from '#shared/domain/study.ts';
 import type { RecordForm } from '#shared/machine/record-store.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { storedHealthPolicySchema } from '#shared/protocol/health-policy.ts';
+import { packageLayoutSchema } from '#shared/protocol/package-layout.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 import { storedProgramSchema } from '#shared/protocol/stored-program.ts';
@@ -84,7 +85,12 @@ export const storedSpecSchema = z.object({
 /** What intake has accepted, in jobs and in tunings; no event changes it. */
 export const storedSubmission = {
   spec: storedSpecSchema,
-  packages: z.array(z.object({ uri: z.string(), generation: z.string(), crc32c: z.string(), sizeBytes: z.number() })),
+  packages: z.array(
+    z.object({
+      ...{ uri: z.string(), generation: z.string(), crc32c: z.string(), sizeBytes: z.number() },
+      layouts: z.array(z.object({ module: z.string(), layout: packageLayoutSchema })).optional(),
+    }),
+  ),
   zones: z.array(z.string()),
   source: z.object({
     ...{ uri: z.string(), deliveryId: z.string(), digest: z.string(), reportUri: z.string() },

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { vmHealthSchema } from '#shared/protocol/health-policy.ts';
+import { packageLayoutSchema } from '#shared/protocol/package-layout.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 
 /** The metadata attributes of Dropforge's VMs, in addition to `startup-script` and `shutdown-script`. */
@@ -35,7 +36,7 @@ export const vmConfigSchema = z.object({
     secretManagerUrl: z.url(),
   }),
   program: z.object({
-    /** Empty if the program is a container or a command. */
+    /** What Python runs, in a container, too; empty for a command. */
     module: z.string(),
     /** Runs in the environment of the packages, instead of the module; empty for a module or a container. */
     command: z.array(z.string()),
@@ -76,6 +77,8 @@ export const vmConfigSchema = z.object({
         generation: z.string().regex(/^\d+$/),
         crc32c: z.string().min(1),
         sizeBytes: z.int().min(0),
+        /** Null in jobs that v0.1.0 accepted: the agent finds the build file and the program (ADR 51). */
+        layout: packageLayoutSchema.nullable(),
       }),
     ),
   }),

@@ -114,11 +114,15 @@ print('after')
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: null, signal: 9 });
   });
 
-  it('runs a plain source tree without a build', async () => {
+  it.each([
+    ['with its layout', {}],
+    ['of a job that v0.1.0 accepted', { layout: null }],
+  ])('runs a plain source tree %s without a build', async (_, change) => {
     const task = "import trainer.answer\nprint('answer', trainer.answer.VALUE)\n";
-    configure(cloud(), [
-      makeZip({ 'trainer/__init__.py': '', 'trainer/task.py': task, 'trainer/answer.py': 'VALUE = 42\n' }),
-    ]);
+    const sources = { 'trainer/__init__.py': '', 'trainer/task.py': task, 'trainer/answer.py': 'VALUE = 42\n' };
+    configure(cloud(), [makeZip(sources)], ({ program }) => ({
+      program: { ...program, packages: program.packages.map((one) => ({ ...one, ...change })) },
+    }));
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
     expect(logged('stdout')).toContain('answer 42');
   });

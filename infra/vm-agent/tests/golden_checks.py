@@ -15,29 +15,12 @@ from vm_agent.metrics.series_part import (
     encode_omitted,
 )
 from vm_agent.program.gpu_faults import GpuFaults
-from vm_agent.setup.package_layout import PackageTree, decide_layout
 
 GOLDEN = Path(__file__).resolve().parents[3] / 'shared' / 'protocol' / 'golden'
 
 
 def golden(name: str) -> Any:
     return json.loads((GOLDEN / name).read_text('utf-8'))
-
-
-def check_layouts(test: unittest.TestCase, name: str) -> None:
-    for case in golden(name):
-        tree = PackageTree(case['archive'], set(case['files']), case['files'].get)
-        layout = decide_layout(tree, case['module'])
-        decided = {
-            'style': layout.style,
-            'root': layout.root,
-            'importRoots': list(layout.import_roots),
-            'program': None if layout.program is None else vars(layout.program),
-            'workingDirectory': layout.working_directory,
-            'requirementFiles': list(layout.requirement_files),
-            'requirements': list(layout.requirements),
-        }
-        test.assertEqual(decided, case['layout'], case['what'])
 
 
 def check_hardware_xids(test: unittest.TestCase, name: str) -> None:

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.container.image_folder import ImageFolder
 from vm_agent.container.layout import Layout, container_stack_dumps
 from vm_agent.container.packages import unpack_packages
+from vm_agent.setup.packages import Archive
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.control.container_launcher import ContainerLauncher
 from vm_agent.control.state_file import State
@@ -190,7 +191,7 @@ class ForeignFilesTest(unittest.TestCase):
             source.chmod(0o600)
             tar.add(source, 'trainer/task.py')
             tar.add(os.devnull, 'trainer/__init__.py')
-        package = unpack_packages([archive], self.home / 'sources', 'trainer.task').working_directory
+        package = unpack_packages([Archive(archive, None)], self.home / 'sources', 'trainer.task').working_directory
         assert package is not None
         self.layout(package).prepare()
         self.assertEqual(stat.S_IMODE(next(package.rglob('task.py')).stat().st_mode) & 0o666, 0o666)

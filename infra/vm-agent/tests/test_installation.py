@@ -16,6 +16,7 @@ from vm_agent.setup.installation import Installer, find_error, find_missing
 from vm_agent.setup.installers import InstallPaths, ToolResult, read_uv_plan
 from vm_agent.setup.package_index import Indexes
 from vm_agent.setup.package_plan import PackagePlan, Program, plan_packages
+from vm_agent.setup.packages import Archive
 
 SETUP = "from setuptools import setup\nsetup(name='trainer', packages=['trainer'])\n"
 
@@ -50,7 +51,7 @@ class InstallTest(unittest.TestCase):
             self.commands.append(argv)
             return ToolResult(exit_code, ("Cannot import 'no_such_backend.api'",))
 
-        plan = plan_packages([archive], self.folder / 'sources', 'trainer.task')
+        plan = plan_packages([Archive(archive, None)], self.folder / 'sources', 'trainer.task')
         Installer(InstallPaths(self.folder / 'venv', os.environ), run_tool, None, lambda *_: None).install(plan)
 
     def ran_without_isolation(self) -> List[bool]:

@@ -2,16 +2,21 @@ import sys
 import tempfile
 import unittest
 import zipfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Optional
+from typing import Dict, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.program.exit_report import ReplicaEnded
+from vm_agent.setup.package_layout import PackageLayout, PackageProgram
 from vm_agent.setup.package_plan import PackagePlan, find_import_roots, plan_packages, read_requirements
+from vm_agent.setup.packages import Archive
 from vm_agent.setup.work_directory import create_job_dir_link, link_neighbors
 
 SETUP = "from setuptools import setup\nsetup(name='trainer', packages=['trainer'])\n"
+PROJECT = PackageLayout('PROJECT', '', ('',), PackageProgram('MODULE', 'trainer/task.py'), None, (), ())
+SOURCES = PackageLayout('SOURCES', 'mine', ('mine',), PackageProgram('MODULE', 'mine/train.py'), 'mine', (), ())
 
 
 class PackagePlanTest(unittest.TestCase):
@@ -21,64 +26,96 @@ class PackagePlanTest(unittest.TestCase):
         self.folder = Path(holder.name)
         self.sources = self.folder / 'sources'
 
-    def archive(self, files: Dict[str, str], name: str = 'package.zip') -> Path:
-        path = self.folder / name
+    def archive(self, files: Dict[str, str], layout: Optional[PackageLayout]) -> Archive:
+        path = self.folder / f'{len(list(self.folder.iterdir()))}.zip'
         with zipfile.ZipFile(path, 'w') as opened:
             for entry, text in files.items():
                 opened.writestr(entry, text)
-        return path
+        return Archive(path, layout)
 
-    def plan(self, module: str, *packages: Dict[str, str]) -> PackagePlan:
-        archives = [self.archive(files, f'{number}.zip') for number, files in enumerate(packages)]
+    def plan(self, module: str, *packages: Tuple[PackageLayout, Dict[str, str]]) -> PackagePlan:
+        archives = [self.archive(files, layout) for layout, files in packages]
         return plan_packages(archives, self.sources, module)
 
     def relative(self, path: Optional[Path]) -> Optional[str]:
         return None if path is None else path.relative_to(self.sources).as_posix()
 
-    def test_installs_a_project_with_an_init_file_beside_setup(self) -> None:
-        files = {'t-1/setup.py': SETUP.replace('name', "install_requires=['x'], name"), 't-1/__init__.py': ''}
-        plan = self.plan('trainer.task', {**files, 't-1/trainer/__init__.py': '', 't-1/trainer/task.py': ''})
+    def test_installs_a_project_and_runs_its_module_without_its_files(self) -> None:
+        files = {'t-1/setup.py': SETUP.replace('name', "install_requires=['x'], name"), 't-1/trainer/task.py': ''}
+        plan = self.plan('trainer.task', (replace(PROJECT, root='t-1', import_roots=('t-1',)), files))
         self.assertEqual([self.relative(Path(tree)) for tree in plan.trees], ['0/t-1'])
         self.assertIsNone(plan.program.working_directory)
 
-    def test_runs_flat_modules_in_their_folder_with_their_requirements(self) -> None:
-        plan = self.plan('train', {'mine/train.py': '', 'mine/requirements.txt': 'numpy>=1 # arrays\n\n'})
+    def test_runs_sources_in_their_folder_with_their_requirements(self) -> None:
+        layout = replace(SOURCES, requirement_files=('mine/requirements.txt',), requirements=('einops',))
+        plan = self.plan('train', (layout, {'mine/train.py': '', 'mine/requirements.txt': 'numpy>=1 # arrays\n\n'}))
         self.assertEqual([self.relative(root) for root in plan.import_roots], ['0/mine'])
         self.assertEqual(self.relative(plan.program.working_directory), '0/mine')
-        self.assertEqual(plan.requirements, ('numpy>=1',))
+        self.assertEqual(plan.requirements, ('einops', 'numpy>=1'))
         self.assertEqual((plan.trees, plan.program.script), ((), None))
 
     def test_runs_in_the_package_that_contains_the_program(self) -> None:
-        plan = self.plan('run/train-all.py', {'common/tools.py': ''}, {'m/run/train-all.py': ''})
-        self.assertEqual(self.relative(plan.program.working_directory), '1/m')
+        tools = replace(SOURCES, root='common', import_roots=('common',), program=None, working_directory='common')
+        script = replace(SOURCES, program=PackageProgram('SCRIPT', 'mine/run/train-all.py'))
+        files = {'mine/run/train-all.py': ''}
+        plan = self.plan('run/train-all.py', (tools, {'common/tools.py': ''}), (script, files))
+        self.assertEqual(self.relative(plan.program.working_directory), '1/mine')
         self.assertEqual(plan.program.script, 'run/train-all.py')
-        self.assertEqual([self.relative(root) for root in plan.import_roots], ['0/common', '1/m'])
-
-    def test_inline_metadata_that_cannot_be_parsed_requires_nothing(self) -> None:
-        deep = '# /// script\n# dependencies = ["numpy"]\n# x = ' + '[' * 5_000 + ']' * 5_000 + '\n# ///\n'
-        self.assertEqual(self.plan('train', {'m/train.py': deep}).requirements, ())
-
-    def test_runs_a_single_file(self) -> None:
-        (self.folder / 'train.py').write_text('print(1)')
-        plan = plan_packages([self.folder / 'train.py'], self.sources, 'train')
-        self.assertEqual(self.relative(plan.program.working_directory), '0')
-        self.assertTrue((self.sources / '0' / 'train.py').is_file())
+        self.assertEqual([self.relative(root) for root in plan.import_roots], ['0/common', '1/mine'])
 
     def test_makes_a_project_that_has_only_a_setup_cfg_installable(self) -> None:
-        self.plan('trainer.task', {'setup.cfg': '[metadata]\nname = trainer\n', 'trainer/task.py': ''})
+        self.plan('trainer.task', (PROJECT, {'setup.cfg': '[metadata]\nname = trainer\n', 'trainer/task.py': ''}))
         self.assertIn('setup()', (self.sources / '0' / 'setup.py').read_text())
 
     def test_imports_a_module_from_the_sources_if_the_installation_lacks_it(self) -> None:
         files = {'setup.py': SETUP.replace('name', "install_requires=['x'], name"), 'loose/run.py': '', 'json/x.py': ''}
-        missing, installed = self.plan('loose.run', files), self.plan('json.tool', files)
+        missing = self.plan('loose.run', (replace(PROJECT, program=PackageProgram('MODULE', 'loose/run.py')), files))
+        installed = self.plan('json.tool', (PROJECT, files))
         python = Path(sys.executable)
         self.assertEqual([self.relative(root) for root in find_import_roots(missing, 'loose.run', python)], ['0'])
         self.assertEqual(find_import_roots(installed, 'json.tool', python), ())
 
+    def test_packages_of_a_job_that_was_accepted_without_layouts_run_as_they_did(self) -> None:
+        task = {'trainer/__init__.py': '', 'trainer/task.py': ''}
+        for what, module, files, expected in (
+            ('a source distribution', 'trainer.task', {'t-1/setup.py': SETUP, 't-1/trainer/task.py': ''}, 'PROJECT t-1 -'),
+            ('a project beside noise', 'train', {'._x': '', 'p/setup.py': SETUP, 'p/train.py': ''}, 'PROJECT p -'),
+            ('an importable package', 'trainer.task', task, 'SOURCES . .'),
+            ('the same, named from inside', 'task', task, 'SOURCES trainer trainer'),
+            ('flat modules in a folder', 'train', {'mine/train.py': '', 'mine/src/x.py': ''}, 'SOURCES mine mine'),
+            ('modules in src', 'train', {'src/train.py': '', 'README': ''}, 'SOURCES . .'),
+            ('a script', 'run/train.py', {'m/run/train.py': '', 'm/pyproject.toml': '[tool.ruff]'}, 'SOURCES m m'),
+            ('the script of a project', 'train.py', {'m/setup.py': SETUP, 'm/train.py': ''}, 'PROJECT m m'),
+            ('a command', '', {'m/train.sh': ''}, 'SOURCES m m'),
+        ):
+            with self.subTest(what):
+                layout = self.archive(files, None).unpack(self.sources, module)
+                shown = f'{layout.style} {layout.root or "."} ' + (
+                    '-' if layout.working_directory is None else layout.working_directory or '.'
+                )
+                self.assertEqual(shown, expected)
+                self.assertEqual(layout.program is None, module == '')
+
+    def test_requirements_of_a_job_that_was_accepted_without_layouts_are_installed(self) -> None:
+        listed, declared = {'m/requirements.txt': '', 'm/train.py': ''}, SETUP.replace('name', 'install_requires=[], name')
+        for files, expected in (
+            (listed, ('m/requirements.txt',)),
+            ({**listed, 'm/setup.py': SETUP}, ('m/requirements.txt',)),
+            ({**listed, 'm/setup.py': declared}, ()),
+        ):
+            with self.subTest(files):
+                self.assertEqual(self.archive(files, None).unpack(self.sources, 'train').requirement_files, expected)
+        for name in ('requirements-gpu.txt', 'train.py', 'trainer-1-py3-none-any.whl'):
+            path = self.folder / name
+            path.write_text('')
+            layout = Archive(path, None).unpack(self.sources, 'train')
+            self.assertEqual(layout.requirement_files, (name,) if name.endswith('.txt') else ())
+            self.assertEqual(layout.style, 'WHEEL' if name.endswith('.whl') else 'SOURCES')
+
     def test_reports_a_package_that_cannot_be_unpacked(self) -> None:
         (self.folder / 'broken.tar.gz').write_bytes(b'no archive')
         with self.assertRaises(ReplicaEnded) as ended:
-            plan_packages([self.folder / 'broken.tar.gz'], self.sources, 'train')
+            plan_packages([Archive(self.folder / 'broken.tar.gz', SOURCES)], self.sources, 'train')
         self.assertEqual(ended.exception.report.reason, 'PACKAGE_UNREADABLE')
 
 

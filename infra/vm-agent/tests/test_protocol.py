@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent))
 
-from golden_checks import GOLDEN, check_hardware_xids, check_layouts, check_series_part, golden
+from golden_checks import GOLDEN, check_hardware_xids, check_series_part, golden
 from vm_agent.control.config import Config, ConfigError, parse_config, read_config
 from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate_answer, heartbeat_body, keep_seconds_of
 from vm_agent.control.stop_signal import Interruption
@@ -202,7 +202,6 @@ CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'heartbeat-trial.json': check_produced(trial_heartbeat),
     'heartbeat-unhealthy.json': check_produced(unhealthy_heartbeat),
     'heartbeat-warnings.json': check_produced(warning_heartbeat),
-    'package-layouts.json': check_layouts,
     'series-part.json': check_series_part,
     'service-variables.json': check_service_variables,
     'vm-config.json': check_config,

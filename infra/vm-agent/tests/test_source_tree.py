@@ -6,7 +6,7 @@ import tempfile
 import unittest
 import zipfile
 from pathlib import Path
-from typing import Dict
+from typing import Dict, Set
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -42,15 +42,22 @@ class SourceTreeTest(unittest.TestCase):
                 archive.addfile(member, io.BytesIO(b'x' * member.size))
         return path
 
-    def test_lists_the_files_of_an_archive_a_wheel_and_a_single_file(self) -> None:
-        project = unpack(self.zip('trainer-1/setup.py', 'trainer-1/trainer/__init__.py'), self.folder / 'a')
-        self.assertEqual(project.paths, {'trainer-1/setup.py', 'trainer-1/trainer/__init__.py'})
-        self.assertEqual(project.read_text('trainer-1/setup.py'), 'trainer-1/setup.py')
+    def unpacked(self, archive: Path, unpacks_wheels: bool = False) -> Set[str]:
+        """Unpacks the archive to the folder `inside` and returns its files."""
+        inside = self.folder / 'inside'
+        unpack(archive, inside, unpacks_wheels)
+        return {path.relative_to(inside).as_posix() for path in inside.rglob('*') if path.is_file()}
+
+    def test_unpacks_an_archive_and_a_single_file_and_a_wheel_only_for_a_container(self) -> None:
+        files = {'trainer-1/setup.py', 'trainer-1/trainer/__init__.py'}
+        self.assertEqual(self.unpacked(self.zip(*files)), files)
+        self.assertEqual((self.folder / 'inside/trainer-1/setup.py').read_text(), 'trainer-1/setup.py')
         wheel = self.folder / 'trainer-1-py3-none-any.whl'
         self.zip('trainer/task.py').rename(wheel)
-        self.assertEqual(unpack(wheel, self.folder / 'b').paths, {'trainer/task.py'})
+        self.assertEqual(self.unpacked(wheel), set())
+        self.assertEqual(self.unpacked(wheel, unpacks_wheels=True), {'trainer/task.py'})
         (self.folder / 'train.py').write_text('1')
-        self.assertEqual(unpack(self.folder / 'train.py', self.folder / 'c').paths, {'train.py'})
+        self.assertEqual(self.unpacked(self.folder / 'train.py'), {'train.py'})
 
     def test_unpacks_a_tar_and_not_a_zip_in_it(self) -> None:
         inner = self.zip('data.csv').read_bytes()
@@ -59,7 +66,7 @@ class SourceTreeTest(unittest.TestCase):
         path = self.folder / 'outer.tar'
         with tarfile.open(path, 'w') as archive:
             archive.addfile(member, io.BytesIO(inner))
-        self.assertEqual(unpack(path, self.folder / 'out').paths, {'p/data.zip'})
+        self.assertEqual(self.unpacked(path), {'p/data.zip'})
 
     def test_unpacks_a_tar_and_no_compressed_one_in_its_first_header(self) -> None:
         path = self.folder / 'odd.tar'
@@ -82,15 +89,14 @@ class SourceTreeTest(unittest.TestCase):
         header[148:156] = b' ' * 8
         header[148:156] = b'%06o\0 ' % sum(header)
         path.write_bytes(bytes(header) + tarfile.TarInfo('seen').tobuf() + bytes(1_024))
-        self.assertIn('seen', unpack(path, self.folder / 'inside').paths)
+        self.assertIn('seen', self.unpacked(path))
 
     def test_keeps_empty_folders(self) -> None:
         folder, file = tarfile.TarInfo('vae/results'), tarfile.TarInfo('vae/main.py')
         folder.type, folder.mode = tarfile.DIRTYPE, 0o755
-        for index, archive in enumerate((self.tar(file, folder), self.zip('vae/main.py', 'vae/results/'))):
-            inside = self.folder / f'inside-{index}'
-            self.assertEqual(unpack(archive, inside).paths, {'vae/main.py'})
-            self.assertEqual(list((inside / 'vae/results').iterdir()), [])
+        for archive in (self.tar(file, folder), self.zip('vae/main.py', 'vae/results/')):
+            self.assertEqual(self.unpacked(archive), {'vae/main.py'})
+            self.assertEqual(list((self.folder / 'inside/vae/results').iterdir()), [])
 
     def test_writes_nothing_outside_its_folder(self) -> None:
         for name in ('../out', '/out', 'a/../../out'):
@@ -115,8 +121,8 @@ class SourceTreeTest(unittest.TestCase):
         outside, loop = tarfile.TarInfo('p/outside'), tarfile.TarInfo('p/loop')
         outside.type, outside.linkname = tarfile.SYMTYPE, '../../etc/passwd'
         loop.type, loop.linkname = tarfile.SYMTYPE, 'loop'
-        tree = unpack(self.tar(chain, file, hard, outside, loop), self.folder / 'inside')
-        self.assertEqual(tree.paths, {'p/train.py', 'p/hard.py', 'p/a/chain.py'})
+        archive = self.tar(chain, file, hard, outside, loop)
+        self.assertEqual(self.unpacked(archive), {'p/train.py', 'p/hard.py', 'p/a/chain.py'})
         self.assertEqual((self.folder / 'inside/p/a/chain.py').read_text(), 'xxx')
 
     def test_rejects_invalid_and_truncated_archives(self) -> None:

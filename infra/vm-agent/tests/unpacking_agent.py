@@ -19,8 +19,11 @@ def main() -> int:
         for line in sys.stdin:
             target = Path(folder, 'unpacked')
             try:
-                paths = sorted(unpack(Path(line.rstrip('\n')), target).paths)
-                files = {path: hashlib.sha256((target / path).read_bytes()).hexdigest() for path in paths}
+                unpack(Path(line.rstrip('\n')), target)
+                paths = (path for path in sorted(target.rglob('*')) if path.is_file())
+                files = {
+                    path.relative_to(target).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
+                }
                 print(json.dumps({'files': files}), flush=True)
             except InvalidArchive as error:
                 print(json.dumps({'invalid': str(error)}), flush=True)

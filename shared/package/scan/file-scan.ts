@@ -23,6 +23,10 @@ export const SCAN_LIMITS = {
   sourceCountMax: 500,
   /** One Python source: longer ones are usually generated or contain data. */
   sourceBytesMax: 256 * KIB,
+  /** All further Python sources, of which only the inline metadata is read: it decides what is installed. */
+  scriptsBytesMax: 32 * MIB,
+  scriptCountMax: 5_000,
+  scriptBytesMax: 4 * MIB,
   /** All files whose names suggest credentials. A service account key has 2.4 KiB. */
   secretsBytesMax: 1 * MIB,
   secretCountMax: 500,
@@ -82,6 +86,11 @@ const SOURCES: Budget = {
   countMax: SCAN_LIMITS.sourceCountMax,
   fileBytesMax: SCAN_LIMITS.sourceBytesMax,
 };
+const SCRIPTS: Budget = {
+  bytesMax: SCAN_LIMITS.scriptsBytesMax,
+  countMax: SCAN_LIMITS.scriptCountMax,
+  fileBytesMax: SCAN_LIMITS.scriptBytesMax,
+};
 const SECRETS: Budget = {
   bytesMax: SCAN_LIMITS.secretsBytesMax,
   countMax: SCAN_LIMITS.secretCountMax,
@@ -124,6 +133,8 @@ export function createFileScan(): FileScan {
     requirementFiles: new Map(),
   };
   const admitSource = createQuota(SOURCES);
+  const admitScript = createQuota(SCRIPTS);
+  const scripts = new Set<string>();
   const admitSecret = createQuota(SECRETS);
   const admitRequirements = createQuota(REQUIREMENTS);
   return {
@@ -135,18 +146,27 @@ export function createFileScan(): FileScan {
       if (path.endsWith('.py')) {
         const isAdmitted = admitSource(sizeBytes);
         evidence.isComplete &&= isAdmitted;
-        return isAdmitted;
+        if (!isAdmitted && admitScript(sizeBytes)) {
+          scripts.add(path);
+        }
+        return isAdmitted || scripts.has(path);
       }
       return REQUIREMENT_FILE.test(path)
         ? admitRequirements(sizeBytes)
         : mayContainCredential(path) && admitSecret(sizeBytes);
     },
-    scan: (path, bytes) => scanFile(evidence, path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
+    scan(path, bytes) {
+      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+      if (scripts.has(path)) {
+        addScriptBlock(evidence, path, text);
+      } else {
+        scanFile(evidence, path, text);
+      }
+    },
   };
 }
 
-function scanFile(evidence: MutableEvidence, path: string, bytes: Buffer): void {
-  const text = bytes.toString('utf8');
+function scanFile(evidence: MutableEvidence, path: string, text: string): void {
   if (REQUIREMENT_FILE.test(path)) {
     evidence.requirementFiles.set(path, text);
   }
@@ -174,13 +194,17 @@ function scanSource(evidence: MutableEvidence, path: string, text: string): void
   if (relativePaths.length > 0) {
     evidence.relativePaths.set(path, relativePaths);
   }
-  const block = findScriptBlock(text);
-  if (block !== null) {
-    evidence.scriptBlocks.set(path, block);
-  }
+  addScriptBlock(evidence, path, text);
   const use = findTensorflow1(code);
   if (use !== null && evidence.tensorflow1.size < SCAN_LIMITS.findingCountMax) {
     evidence.tensorflow1.set(path, use);
+  }
+}
+
+function addScriptBlock(evidence: MutableEvidence, path: string, text: string): void {
+  const block = findScriptBlock(text);
+  if (block !== null) {
+    evidence.scriptBlocks.set(path, block);
   }
 }
 

@@ -1,3 +1,4 @@
+import { moduleOf } from '#shared/domain/container.ts';
 import type { PackageRef } from '#shared/domain/job.ts';
 import type { JobSpec, Program } from '#shared/domain/job-spec.ts';
 import { unique } from '#shared/job-file/parser/findings.ts';
@@ -23,8 +24,8 @@ import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts
 export type PackagePorts = { readonly objects: ObjectStore; readonly intake: Pick<IntakeSettings, 'uploadBucket'> };
 
 export type PackageCheck = {
-  /** Of all programs, each package once. */
-  readonly packages: readonly PackageRef[];
+  /** Of all programs, each package once, with its layout for each program whose image is pinned. */
+  readonly pin: (programs: readonly Program[]) => readonly PackageRef[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
   /** Reports of a program's packages that exist, in the order of the program. */
@@ -66,7 +67,7 @@ export async function checkPackages(
     return validateArchives(named, program.module, inspected.length > 1);
   });
   return {
-    packages: inspected.map(({ uri, info }) => pin(uri, info)),
+    pin: (pinned) => inspected.map((one) => pin(one, pinned)),
     problems: [...problems, ...tooLarge, ...unique(findings.flatMap((finding) => finding.problems))],
     warnings: unique(findings.flatMap((finding) => finding.warnings)),
     reportsOf: (program) => packagesOf(program, inspected).map(({ report }) => report),
@@ -86,8 +87,14 @@ function packagesOf({ packageUris }: Program, inspected: readonly Inspected[]): 
   return packageUris.flatMap((wanted) => inspected.find(({ uri }) => uri === wanted) ?? []);
 }
 
-function pin(uri: string, { generation, crc32c, sizeBytes }: ObjectInfo): PackageRef {
-  return { uri, generation, crc32c, sizeBytes };
+function pin({ uri, info, report }: Inspected, programs: readonly Program[]): PackageRef {
+  const { generation, crc32c, sizeBytes } = info;
+  const modules = new Set(programs.filter(({ packageUris }) => packageUris.includes(uri)).map(moduleOf));
+  const layouts = [...modules].flatMap((module) => {
+    const layout = report.layoutOf(module);
+    return layout === null ? [] : [{ module, layout }];
+  });
+  return { uri, generation, crc32c, sizeBytes, layouts };
 }
 
 /** Lints the packages of each program against its machines: what would fail there, or leave a GPU idle. */

@@ -151,13 +151,14 @@ async function checkAll(ports: CheckPorts, submission: Submission): Promise<Subm
     const waiting = { problems: [...missing, ...pinned.unavailable], warnings: found.warnings, ...isTransient };
     return { outcome: { verdict: 'WAITING', jobId, ...waiting }, spec, images };
   }
-  const digest = digestOf(submission.text, packages.packages, images);
+  const pinnedPackages = packages.pin(programsOf(pinned.spec));
+  const digest = digestOf(submission.text, pinnedPackages, images);
   const source = { ...submission.source, digest, submittedBy: submission.submittedBy ?? null };
   const accepted: Accepted = {
     spec: { ...pinned.spec, passesJobDir: passesJobDir(spec, draft, packages) },
     source,
     zones,
-    packages: packages.packages,
+    packages: pinnedPackages,
     warnings: found.warnings,
     now: submission.now,
   };

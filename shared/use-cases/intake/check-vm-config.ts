@@ -54,7 +54,12 @@ const PARTS: readonly Part[] = [
     remedy: LONG_VALUES_REMEDY,
   },
   { what: 'its environment variables', keys: ['environment'], remedy: LONG_VALUES_REMEDY },
-  { what: 'its packages', keys: ['packages', 'package_uris'], remedy: 'Use fewer packages, or shorter names.' },
+  { what: 'its packages', keys: ['uri', 'package_uris'], remedy: 'Use fewer packages, or shorter names.' },
+  {
+    what: 'the requirements of its programs',
+    keys: ['requirements'],
+    remedy: 'Put them into a requirements.txt beside the program, which VMs read from the package.',
+  },
   { what: 'the addresses of its VMs', keys: ['cluster'], remedy: 'Request fewer replicas.' },
 ];
 

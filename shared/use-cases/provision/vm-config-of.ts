@@ -1,5 +1,5 @@
 import { countGpus } from '#shared/catalog/catalog.ts';
-import { argvOf } from '#shared/domain/container.ts';
+import { argvOf, moduleOf } from '#shared/domain/container.ts';
 import { imageHostOf } from '#shared/domain/image-reference.ts';
 import { type AttemptRecord, type JobIn, type ReplicaId, replicasOf, type TrialRef } from '#shared/domain/job.ts';
 import { type ContainerProgram, type JobSpec, type ReplicaGroup, ROLES, type Role } from '#shared/domain/job-spec.ts';
@@ -96,8 +96,15 @@ function healthOf({ health }: JobSpec): VmConfig['health'] {
 
 function programOf({ spec, packages }: ConfiguredJob, role: Role, settings: ConfigSettings): VmConfig['program'] {
   const program = spec.replicaGroups.find((group) => group.role === role)?.program ?? spec.program;
-  const ofPackages = packages.filter(({ uri }) => program.packageUris.includes(uri));
+  const module = moduleOf(program);
+  const ofPackages = packages
+    .filter(({ uri }) => program.packageUris.includes(uri))
+    .map(({ layouts, ...ref }) => ({
+      ...ref,
+      layout: layouts?.find((pinned) => pinned.module === module)?.layout ?? null,
+    }));
   const common = {
+    module,
     passesJobDir: spec.passesJobDir,
     environment: { ...program.environment },
     secrets: secretsOf(spec, settings.projectId),
@@ -105,14 +112,8 @@ function programOf({ spec, packages }: ConfiguredJob, role: Role, settings: Conf
     ...withDefaults(spec.programOptions),
   };
   return program.kind === 'CONTAINER'
-    ? { module: '', command: [], args: [], container: containerOf(program, settings), ...common }
-    : {
-        module: program.module ?? '',
-        command: [...(program.command ?? [])],
-        args: [...program.args],
-        container: null,
-        ...common,
-      };
+    ? { command: [], args: [], container: containerOf(program, settings), ...common }
+    : { command: [...(program.command ?? [])], args: [...program.args], container: null, ...common };
 }
 
 function containerOf(

@@ -10,6 +10,7 @@ import { type Heartbeat, type HeartbeatAnswer, heartbeatSchema } from '#shared/p
 import { withDefaults } from '#shared/protocol/program-options.ts';
 import { type VmConfig, vmConfigSchema } from '#shared/protocol/vm-config.ts';
 import { createBucketServer } from './vm-agent-bucket.ts';
+import type { Package } from './vm-agent-package.ts';
 
 export const BUCKET = 'jobs';
 export const JOB_DIR = 'digits';
@@ -22,8 +23,6 @@ export type LogEntry = {
   readonly jsonPayload?: Record<string, unknown>;
   readonly labels: { readonly stream: string };
 };
-
-type Package = { readonly name: string; readonly body: Buffer };
 
 /** The agent's bytes are the same for each cloud. */
 let packed: Promise<PackedAgent> | undefined;
@@ -214,12 +213,12 @@ export function configure(
   return changed;
 }
 
-function store(cloud: Cloud, { name, body }: Package) {
+function store(cloud: Cloud, { name, body, layout }: Package) {
   const { generation } = cloud.put(BUCKET, `${JOB_DIR}/packages/ab12/${name}`, { body });
   const crc = Buffer.alloc(4);
   crc.writeUInt32BE(crc32c(body));
   const uri = `gs://${BUCKET}/${JOB_DIR}/packages/ab12/${name}`;
-  return { uri, generation: String(generation), crc32c: crc.toString('base64'), sizeBytes: body.length };
+  return { uri, generation: String(generation), crc32c: crc.toString('base64'), sizeBytes: body.length, layout };
 }
 
 /** Polls until the condition holds; limited by the test's timeout only. */

@@ -2,8 +2,18 @@ import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
 import { strToU8, zipSync } from 'fflate';
 import { pack } from 'tar-stream';
+import type { PackageLayout } from '#shared/domain/package-layout.ts';
+import { decideLayout } from '#shared/package/metadata/package-layout.ts';
 
 type Sources = Readonly<Record<string, string>>;
+
+export type Package = { readonly name: string; readonly body: Buffer; readonly layout: PackageLayout };
+
+/** With the layout that intake pins for the module `trainer.task`. */
+function packageOf(name: string, body: Buffer, sources: Sources): Package {
+  const tree = { name, paths: new Set(Object.keys(sources)), readText: (path: string) => sources[path] ?? null };
+  return { name, body, layout: decideLayout(tree, 'trainer.task') };
+}
 
 /** Returns a source distribution as setuptools builds it, of a package `trainer` with this `task.py`. */
 export async function makeSdist(task: string, options: { readonly requires?: string; readonly setup?: string } = {}) {
@@ -12,7 +22,7 @@ export async function makeSdist(task: string, options: { readonly requires?: str
     options.setup ??
     `from setuptools import setup\nsetup(name='trainer', version='0.1', packages=['trainer'], install_requires=${requires})\n`;
   const root = 'trainer-0.1';
-  const body = await makeTarGz({
+  const sources = {
     [`${root}/PKG-INFO`]: 'Metadata-Version: 2.1\nName: trainer\nVersion: 0.1\n',
     [`${root}/setup.py`]: setup,
     [`${root}/trainer/__init__.py`]: '',
@@ -20,14 +30,14 @@ export async function makeSdist(task: string, options: { readonly requires?: str
     [`${root}/trainer.egg-info/PKG-INFO`]: 'Metadata-Version: 2.1\nName: trainer\nVersion: 0.1\n',
     [`${root}/trainer.egg-info/top_level.txt`]: 'trainer\n',
     ...(options.requires === undefined ? {} : { [`${root}/trainer.egg-info/requires.txt`]: options.requires }),
-  });
-  return { name: 'trainer-0.1.tar.gz', body };
+  };
+  return packageOf('trainer-0.1.tar.gz', await makeTarGz(sources), sources);
 }
 
 /** Returns a zip file that holds only sources. */
-export function makeZip(sources: Sources) {
+export function makeZip(sources: Sources, name = 'trainer.zip') {
   const files = Object.fromEntries(Object.entries(sources).map(([path, text]) => [path, strToU8(text)]));
-  return { name: 'trainer.zip', body: Buffer.from(zipSync(files)) };
+  return packageOf(name, Buffer.from(zipSync(files)), sources);
 }
 
 async function makeTarGz(sources: Sources): Promise<Buffer> {
@@ -48,5 +58,5 @@ export function makeWheel(distribution: string, module: string, source: string) 
     [`${info}/WHEEL`]: 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
     [`${info}/RECORD`]: `${module}.py,,\n${info}/METADATA,,\n${info}/WHEEL,,\n${info}/RECORD,,\n`,
   };
-  return { ...makeZip(sources), name: `${distribution}-1.0-py3-none-any.whl` };
+  return makeZip(sources, `${distribution}-1.0-py3-none-any.whl`);
 }

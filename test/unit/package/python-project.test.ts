@@ -11,6 +11,15 @@ async function inspectFiles(files: Readonly<Record<string, string>>, module?: st
 
 const codes = (problems: readonly { readonly code: string }[]) => problems.map(({ code }) => code);
 
+it('reads the inline metadata of a program that is too long to be scanned', async () => {
+  const block = '# /// script\n# dependencies = ["einops"]\n# ///\n';
+  const files = { 'p/train.py': `${block}${'# data\n'.repeat(50_000)}`, 'p/other.py': block };
+  const { programOf, layoutOf, evidence } = await inspectFiles(files);
+  expect(programOf('train').requirements).toEqual(['einops']);
+  expect(layoutOf('train')).toMatchObject({ requirements: ['einops'] });
+  expect(evidence.isComplete).toBe(false);
+});
+
 describe('metadata of a source project', () => {
   it('reads literals of setup.py and omits computed values', async () => {
     const script = `

@@ -53,8 +53,6 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   'heartbeat-trial.json': heartbeatSchema,
   'heartbeat-unhealthy.json': heartbeatSchema,
   'heartbeat-warnings.json': heartbeatSchema,
-  // Decided in test/unit/package/package-layout.test.ts.
-  'package-layouts.json': null,
   // Parsed in test/unit/protocol/series-part.test.ts.
   'series-part.json': null,
   'service-variables.json': null,
@@ -173,7 +171,17 @@ function goldenJob(): JobIn<'PREPARING'> {
     health: { nonFinite: 'warn', stalled: 'restart', stalledAfterMs: 1_800_000 } as const,
     secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: '3' } },
   };
-  const packages = [{ uri: packageUri, generation: '1763700000000001', crc32c: 'yZRlqg==', sizeBytes: 61_234 }];
+  const layout = {
+    style: 'PROJECT',
+    root: 'digits-0.1',
+    importRoots: ['digits-0.1'],
+    program: { kind: 'MODULE', path: 'digits-0.1/trainer/task.py' },
+    workingDirectory: null,
+    requirementFiles: ['digits-0.1/requirements.txt'],
+    requirements: ['einops==0.8.1'],
+  } as const;
+  const object = { uri: packageUri, generation: '1763700000000001', crc32c: 'yZRlqg==', sizeBytes: 61_234 };
+  const packages = [{ ...object, layouts: [{ module: 'trainer.task', layout }] }];
   const trial = { tuningId: 'digits', ordinal: 7, metricIds: ['accuracy', 'loss'] };
   const placed = jobAfter(
     { ...job, jobId, spec, packages, trial },

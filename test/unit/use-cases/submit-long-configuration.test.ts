@@ -173,6 +173,20 @@ describe('the longest part', () => {
     });
   });
 
+  it('can be the requirements that a script or pyproject.toml lists', () => {
+    const requirements = Array.from({ length: 4_000 }, (_, index) => `package-with-a-long-name-${index}==1.2.3; a<b`);
+    const layout = { style: 'SOURCES', root: '', importRoots: [''], program: null, workingDirectory: '' } as const;
+    const layouts = [{ module: 'trainer.task', layout: { ...layout, requirementFiles: [], requirements } }];
+    const uri = 'gs://jobs/train.py';
+    const job = withProgram(jobWith(60 * KIB), { packageUris: [uri], module: 'trainer.task' });
+    expect(
+      problemOf({ ...job, packages: [{ uri, generation: '1', crc32c: 'x', sizeBytes: 1, layouts }] }),
+    ).toMatchObject({
+      message: expect.stringContaining('of them in the requirements of its programs.'),
+      remedy: expect.stringContaining('requirements.txt'),
+    });
+  });
+
   it('can be the addresses of the VMs', () => {
     const job = jobWith(20 * KIB);
     const [master] = job.spec.replicaGroups;

@@ -1,15 +1,14 @@
 """The job's packages on the VM's disk."""
 
-from pathlib import Path
 from typing import Tuple
 
 from vm_agent.control.context import Replica
 from vm_agent.program.exit_report import ReplicaEnded
-from vm_agent.setup.packages import download_packages
+from vm_agent.setup.packages import Archive, download_packages
 
 
-def download_archives(replica: Replica) -> Tuple[Path, ...]:
-    """Returns the files, in the order of the job. Raises ReplicaEnded, and TransientError."""
+def download_archives(replica: Replica) -> Tuple[Archive, ...]:
+    """Returns the packages, in the order of the job. Raises ReplicaEnded, and TransientError."""
     replica.set_phase('DOWNLOADING')
     packages, folder = replica.config.packages, replica.home / 'packages'
     try:

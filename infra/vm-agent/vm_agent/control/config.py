@@ -7,12 +7,13 @@ It is written together with the agent, which reads exactly its fields: none has 
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from vm_agent.cache.entries import CacheLocation
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.health.policy import Policy, read_policy
 from vm_agent.setup.environment import ReplicaSpec
+from vm_agent.setup.package_layout import PackageLayout
 from vm_agent.setup.packages import Package
 from vm_agent.storage.client import split_gs_uri
 
@@ -258,7 +259,7 @@ def _read_cluster_spec(body: Any) -> Optional[Mapping[str, Any]]:
 
 
 def _read_package(body: Any) -> Package:
-    kinds = {'uri': str, 'generation': str, 'crc32c': str, 'sizeBytes': int}
+    kinds = {'uri': str, 'generation': str, 'crc32c': str, 'sizeBytes': int, 'layout': OBJECT_OR_NULL}
     fields = _fields(body, 'program.packages[]', kinds)
     bucket, name = _split_uri(fields['uri'], 'a package')
     return Package(
@@ -267,6 +268,7 @@ def _read_package(body: Any) -> Package:
         generation=fields['generation'],
         crc32c=fields['crc32c'],
         size_bytes=fields['sizeBytes'],
+        layout=_read(Optional[PackageLayout], fields['layout'], 'program.packages[].layout'),
     )
 
 
@@ -317,8 +319,21 @@ def _read_health(body: Mapping[str, Any]) -> Policy:
 
 def _read_flat(kind: Type[Flat], body: Any, path: str) -> Flat:
     """Reads an object that has the fields of a dataclass, whose names it has in camel case."""
-    kinds = {_camel_case(field.name): field.type for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    return kind(*_fields(body, path, kinds).values())
+    hints = get_type_hints(kind)
+    names = {_camel_case(field.name): hints[field.name] for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    fields = _fields(body, path, dict.fromkeys(names, object))
+    return kind(*(_read(hint, fields[name], _path(path, name)) for name, hint in names.items()))
+
+
+def _read(hint: Any, value: Any, path: str) -> Any:
+    """Reads a value of a type: a dataclass, Optional, Tuple[X, ...] or a plain type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Union:
+        return None if value is None else _read(arguments[0], value, path)
+    if origin is tuple:
+        return tuple(_read(arguments[0], item, f'{path}[]') for item in _checked(value, list, path))
+    is_object = isinstance(hint, type) and dataclasses.is_dataclass(hint)
+    return _read_flat(hint, value, path) if is_object else _checked(value, hint, path)
 
 
 def _camel_case(name: str) -> str:

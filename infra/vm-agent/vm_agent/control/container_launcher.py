@@ -16,7 +16,7 @@ from vm_agent.container.image_folder import ImageFolder
 from vm_agent.container.invocation import Invocation, Mount
 from vm_agent.container.layout import Layout, reject_links
 from vm_agent.container.not_started import find_init_failure
-from vm_agent.container.packages import module_of, unpack_packages
+from vm_agent.container.packages import unpack_packages
 from vm_agent.container.process import ContainerProcess, Hooks
 from vm_agent.container.pull import PullContext, pull_image
 from vm_agent.container.pull_space import DiskAllowance
@@ -59,8 +59,7 @@ class ContainerLauncher:
         if state.import_roots is not None:
             return state
         archives = download_archives(replica) if replica.config.packages else ()
-        module = module_of(self._spec.argv) if archives else ''
-        unpacked = unpack_packages(archives, replica.home / 'sources', module)
+        unpacked = unpack_packages(archives, replica.home / 'sources', replica.config.spec.module)
         folder = unpacked.working_directory
         state = replace(
             state,

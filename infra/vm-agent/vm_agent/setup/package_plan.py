@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
 
-from vm_agent.program.exit_report import ExitReport, ReplicaEnded
-from vm_agent.setup.package_layout import PackageLayout, PackageProgram, decide_layout
-from vm_agent.setup.source_tree import InvalidArchive, can_build, inspect, unpack
+from vm_agent.setup.package_layout import PackageLayout, PackageProgram
+from vm_agent.setup.packages import Archive
+from vm_agent.setup.source_tree import can_build, inspect
 
 # A requirement that can be an argument of pip by itself: no option, URL without a name, path, hash or continued line.
 PLAIN_REQUIREMENT = re.compile(r'[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\])?\s*(?:$|[<>=!~;(@])(?!.*(?:\\$|\s--))')
@@ -66,7 +66,7 @@ class _Draft:
     """The root of the first package that is unpacked."""
 
 
-def plan_packages(archives: Sequence[Path], sources: Path, module: str) -> PackagePlan:
+def plan_packages(archives: Sequence[Archive], sources: Path, module: str) -> PackagePlan:
     """
     Unpacks the packages into folders of `sources`. `module` is the program: a module's name or a script's path. Raises
     ReplicaEnded with PACKAGE_UNREADABLE.
@@ -97,17 +97,12 @@ def find_import_roots(plan: PackagePlan, module: str, python: Path) -> Tuple[Pat
     return plan.import_roots if found.returncode == 0 else (*plan.import_roots, *plan.program.source_roots)
 
 
-def _add_package(draft: _Draft, archive: Path, folder: Path, module: str) -> None:
-    try:
-        tree = unpack(archive, folder)
-    except InvalidArchive as error:
-        message = f'Package {archive.name} could not be unpacked: {error}.'
-        raise ReplicaEnded(ExitReport('PACKAGE_UNREADABLE', message, evidence=(str(error),))) from error
-    layout = decide_layout(tree, module)
+def _add_package(draft: _Draft, archive: Archive, folder: Path, module: str) -> None:
+    layout = archive.unpack(folder, module)
     if draft.folder is None and layout.style != 'WHEEL':
         draft.folder = folder / layout.root
     if layout.style == 'WHEEL':
-        draft.wheels.append(str(archive))
+        draft.wheels.append(str(archive.path))
     elif layout.style == 'PROJECT':
         _add_project(draft, folder / layout.root)
     else:

@@ -10,14 +10,10 @@ import tarfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Iterator, Optional, Set, Tuple
+from typing import IO, Iterator, Optional, Tuple
 
-from vm_agent.setup.package_layout import PackageTree
-
-ENTRY_COUNT_MAX = 100_000
 # A link to a link, and so on; Linux follows as many (path_resolution(7)).
 LINK_HOPS_MAX = 40
-UNPACKED_BYTES_MAX = 10_737_418_240
 ZIP_START = b'PK\x03\x04'
 GZIP_START = b'\x1f\x8b'
 COMPILED_SUFFIXES = ('.c', '.cc', '.cpp', '.cu', '.pyx', '.f', '.f90', '.rs')
@@ -37,29 +33,23 @@ class Project:
     """The requirements in the project's metadata; empty if import_root is None."""
 
 
-def unpack(archive: Path, folder: Path) -> PackageTree:
+def unpack(archive: Path, folder: Path, unpacks_wheels: bool = False) -> None:
     """
     Unpacks regular files and folders from tar, tar.gz and zip to paths below the folder. A link to a file of the
     archive becomes that file, as in intake's list; other links, and devices, are ignored. A single file (.py or .txt)
-    is copied; a wheel is only listed. Raises InvalidArchive, also for more than ENTRY_COUNT_MAX entries or
-    UNPACKED_BYTES_MAX bytes.
+    is copied. A wheel stays as it is for pip. Intake has checked the numbers of entries and bytes. Raises
+    InvalidArchive.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    paths: Set[str] = set()
     try:
         if archive.suffix in ('.py', '.txt'):
             shutil.copyfile(archive, folder / archive.name)
-            paths.add(archive.name)
-        elif archive.suffix == '.whl':
-            with zipfile.ZipFile(archive) as wheel:
-                paths.update(name for name in wheel.namelist() if not name.endswith('/'))
-        else:
-            paths.update(_extract(archive, folder))
-            paths.update(_extract_links(archive, folder))
+        elif archive.suffix != '.whl' or unpacks_wheels:
+            _extract(archive, folder)
+            _extract_links(archive, folder)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
         raise InvalidArchive(str(error)) from error
-    return PackageTree(archive.name, paths, lambda path: _read_text(folder / path))
 
 
 def inspect(root: Path) -> Project:
@@ -69,7 +59,7 @@ def inspect(root: Path) -> Project:
         return Project(None, ())
     if metadata is not None:
         return Project(metadata.parent, read_requires_txt(_read_text(metadata / 'requires.txt') or ''))
-    if _declares_requirements(root) or (root / 'src').is_dir():
+    if declares_requirements(root) or (root / 'src').is_dir():
         return Project(None, ())
     return Project(root, ())
 
@@ -101,12 +91,8 @@ def can_build(root: Path) -> bool:
     return tuple(int(number) for number in numbers) >= SETUPTOOLS_WITHOUT_WHEEL
 
 
-def _extract(archive: Path, folder: Path) -> Iterator[str]:
-    entry_count, bytes_left = 0, UNPACKED_BYTES_MAX
-    for name, size_bytes, source in _entries(archive):
-        entry_count, bytes_left = entry_count + 1, bytes_left - size_bytes
-        if entry_count > ENTRY_COUNT_MAX or bytes_left < 0:
-            raise InvalidArchive(f'it has more than {ENTRY_COUNT_MAX} entries or {UNPACKED_BYTES_MAX} bytes')
+def _extract(archive: Path, folder: Path) -> None:
+    for name, source in _entries(archive):
         path = _safe_path(name)
         if source is None:
             (folder / path).mkdir(parents=True, exist_ok=True)
@@ -114,10 +100,9 @@ def _extract(archive: Path, folder: Path) -> Iterator[str]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         with open(folder / path, 'wb') as file:
             shutil.copyfileobj(source, file)
-        yield path.as_posix()
 
 
-def _extract_links(archive: Path, folder: Path) -> Iterator[str]:
+def _extract_links(archive: Path, folder: Path) -> None:
     """Hard links and symbolic links of a tar, to files that were extracted: a link on the disk costs no space."""
     pending = [] if _is_zip(archive) else list(_links(archive))
     for _ in range(LINK_HOPS_MAX):
@@ -129,7 +114,6 @@ def _extract_links(archive: Path, folder: Path) -> Iterator[str]:
                 continue
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             os.link(source, folder / path)
-            yield path.as_posix()
         if len(remaining) in (0, len(pending)):
             return
         pending = remaining
@@ -152,23 +136,23 @@ def _read_text(path: Path) -> Optional[str]:
     return path.read_text('utf-8', 'replace') if path.is_file() else None
 
 
-def _entries(archive: Path) -> Iterator[Tuple[str, int, Optional[IO[bytes]]]]:
+def _entries(archive: Path) -> Iterator[Tuple[str, Optional[IO[bytes]]]]:
     """Yields the files, and the folders without content: a program may write into an empty one."""
     if _is_zip(archive):
         with zipfile.ZipFile(archive) as opened_zip:
             for info in opened_zip.infolist():
                 if info.is_dir():
-                    yield info.filename, 0, None
+                    yield info.filename, None
                 else:
                     with opened_zip.open(info) as source:
-                        yield info.filename, info.file_size, source
+                        yield info.filename, source
         return
     with _open_tar(archive) as opened_tar:
         for member in opened_tar:
             if member.isdir():
-                yield member.name, 0, None
+                yield member.name, None
             elif member.isreg():
-                yield member.name, member.size, opened_tar.extractfile(member)
+                yield member.name, opened_tar.extractfile(member)
 
 
 def _is_zip(archive: Path) -> bool:
@@ -217,7 +201,7 @@ def _is_src_layout(text: str) -> bool:
     )
 
 
-def _declares_requirements(root: Path) -> bool:
+def declares_requirements(root: Path) -> bool:
     files = (root / name for name in ('setup.py', 'setup.cfg', 'pyproject.toml'))
     text = '\n'.join(path.read_text('utf-8', 'replace') for path in files if path.is_file())
     return re.search(r'\b(install_requires|dependencies|dynamic)\b', text) is not None

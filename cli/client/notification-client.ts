@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Api } from '#cli/client/api-client.ts';
 import { requestJson } from '#cli/client/request-json.ts';
 import { NotFound } from '#cli/core/failure.ts';
-import { notificationRecordSchema } from '#shared/protocol/stored-notification.ts';
+import { notificationRecordSchema } from '#shared/ports/notification-log.ts';
 
 const channelSchema = z.object({
   channel: z.string(),

@@ -1,4 +1,5 @@
-import type { TimestampMs } from '#shared/domain/job.ts';
+import * as z from 'zod';
+import type { Stated } from '#shared/domain/stated.ts';
 
 /**
  * SENT: the channel has accepted it. RETRYING: it is delivered again. REJECTED: the channel refuses it, so it is not.
@@ -6,21 +7,22 @@ import type { TimestampMs } from '#shared/domain/job.ts';
  */
 export const NOTIFICATION_OUTCOMES = ['SENT', 'RETRYING', 'REJECTED', 'UNDELIVERED'] as const;
 
-/** What came of one notification, under an id that all of its deliveries share. */
-export type NotificationRecord = {
-  readonly notificationId: string;
-  readonly channel: string;
-  readonly title: string;
-  readonly outcome: (typeof NOTIFICATION_OUTCOMES)[number];
+/** What came of one notification, under an id that all of its deliveries share; as stored, and as the API returns it. */
+export const notificationRecordSchema = z.object({
+  notificationId: z.string(),
+  channel: z.string(),
+  title: z.string(),
+  outcome: z.enum(NOTIFICATION_OUTCOMES),
   /** What happened and what to do; null if it was sent. Never contains an address. */
-  readonly problem: string | null;
+  problem: z.string().nullable(),
   /** The HTTP status of the answer; null without one. */
-  readonly status: number | null;
-  readonly latencyMs: number | null;
+  status: z.int().nullable(),
+  latencyMs: z.number().nullable(),
   /** When the channel may be called again; null if it did not say. */
-  readonly notBefore: TimestampMs | null;
-  readonly at: TimestampMs;
-};
+  notBefore: z.number().nullable(),
+  at: z.number(),
+});
+export type NotificationRecord = Stated<typeof notificationRecordSchema>;
 
 /** Messages are redelivered for 7 days at most (Pub/Sub's retention); records are kept longer, to detect repetitions. */
 export const NOTIFICATION_AGE_MS_MAX = 30 * 86_400_000;

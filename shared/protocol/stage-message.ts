@@ -1,37 +1,26 @@
 import * as z from 'zod';
+import { provisionSchema, reportTrialSchema, teardownSchema } from '#shared/domain/effect.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
+import { startTrialSchema, stopTrialSchema, suggestSchema } from '#shared/tuning/tuning-effect.ts';
 
 const jobId = z.string().regex(JOB_ID_PATTERN);
 
 /** Message of the topic `provision`: place one attempt and create its VMs. */
-export const provisionMessageSchema = z.preprocess(
-  withCurrentNames,
-  z.object({
-    type: z.literal('PROVISION'),
-    jobId,
-    attempt: z.int().min(1),
-    placementRound: z.int().min(1),
-  }),
-);
+export const provisionMessageSchema = z.preprocess(withCurrentNames, provisionSchema);
 
 /** Message of the topic `teardown`: delete one job's orphaned VMs, or sweep all of them. */
 export const teardownMessageSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('TEARDOWN'), jobId }),
+  teardownSchema,
   z.object({ type: z.literal('SWEEP') }),
 ]);
 
 /** Message of the topic `tuning`: one step of a tuning, or the end of one of its trials' jobs. */
 export const tuningMessageSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('SUGGEST'), tuningId: jobId, from: z.int().min(1), count: z.int().min(1) }),
-  z.object({ type: z.literal('START_TRIAL'), tuningId: jobId, ordinal: z.int().min(1) }),
-  z.object({
-    type: z.literal('STOP_TRIAL'),
-    tuningId: jobId,
-    ordinal: z.int().min(1),
-    how: z.enum(['STOP', 'CANCEL']),
-  }),
-  z.object({ type: z.literal('REPORT_TRIAL'), jobId, tuningId: jobId, ordinal: z.int().min(1) }),
+  suggestSchema,
+  startTrialSchema,
+  stopTrialSchema,
+  reportTrialSchema,
   /** A running trial has reached a rung of ASHA; `value` is of what is minimized. */
   z.object({
     type: z.literal('REPORT_RUNG'),

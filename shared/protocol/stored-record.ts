@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { causeSchema } from '#shared/domain/cause.ts';
-import type { Effect } from '#shared/domain/effect.ts';
+import { type Effect, effectSchema } from '#shared/domain/effect.ts';
 import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
 import { NOTIFIED_STATES } from '#shared/domain/notification.ts';
 import { type Replica, replicaSchema } from '#shared/domain/replica.ts';
 import { algorithmSchema, type Study } from '#shared/domain/study.ts';
 import type { RecordForm } from '#shared/machine/record-store.ts';
+import { type NotificationRecord, notificationRecordSchema } from '#shared/ports/notification-log.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { storedHealthPolicySchema } from '#shared/protocol/health-policy.ts';
 import { packageLayoutSchema } from '#shared/protocol/package-layout.ts';
@@ -258,14 +259,6 @@ export function parseEach<Stored, Item>(
   return readable;
 }
 
-/** The version before stored a job update as ANNOUNCE. */
-const storedEffectSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('PROVISION'), jobId: z.string(), attempt: z.int(), placementRound: z.int() }),
-  z.object({ type: z.literal('TEARDOWN'), jobId: z.string() }),
-  z.object({ type: z.literal('REPORT_TRIAL'), jobId: z.string(), tuningId: z.string(), ordinal: z.int() }),
-  z.object({ type: z.enum(['JOB_UPDATE', 'ANNOUNCE']), jobId: z.string(), state: z.string(), attempt: z.int() }),
-]);
-
 /** Parses a stored job; throws an error that names the job and the field if no version could have written it. */
 export function parseStoredJob(json: string): Job {
   return parseStored(jobSchema, json, 'job');
@@ -278,8 +271,12 @@ export function parseStoredReplica(json: string): Replica {
 
 /** Parses the effect of a stored outbox entry; throws like `parseStoredJob`. */
 export function parseStoredEffect(json: string): Effect {
-  const effect = parseStored(storedEffectSchema, json, 'outbox entry');
-  return 'state' in effect ? { ...effect, type: 'JOB_UPDATE' } : effect;
+  return parseStored(effectSchema, json, 'outbox entry');
+}
+
+/** Parses the stored record of a notification; throws like `parseStoredJob`. */
+export function parseStoredNotification(json: string): NotificationRecord {
+  return parseStored(notificationRecordSchema, json, 'notification');
 }
 
 /** The form of jobs, for their stores. */

@@ -6,7 +6,7 @@ import type { RecordForm } from '#shared/machine/record-store.ts';
 import { parseStored, storedSubmission, storedVerdictSchema } from '#shared/protocol/stored-record.ts';
 import { type Curve, curveSchema, type Trial, trialSchema } from '#shared/tuning/trial.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
-import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
+import { type TuningEffect, tuningEffectSchema } from '#shared/tuning/tuning-effect.ts';
 
 /**
  * The stored form of the records that both tuning stores keep as JSON: tunings, trials, curves and outbox entries. Only
@@ -65,13 +65,6 @@ const tuningSchema = z.discriminatedUnion('status', [
   z.object({ ...tuningCommon, status: z.literal('CLOSED'), verdict: storedVerdictSchema, endedAt: timestamp }),
 ]) satisfies z.ZodType<Tuning>;
 
-const effectSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('SUGGEST'), tuningId: z.string(), from: ordinal, count: ordinal }),
-  z.object({ type: z.literal('START_TRIAL'), tuningId: z.string(), ordinal }),
-  z.object({ type: z.literal('STOP_TRIAL'), tuningId: z.string(), ordinal, how: z.enum(['STOP', 'CANCEL']) }),
-  z.object({ type: z.literal('JOB_UPDATE'), jobId: z.string(), state: z.string(), attempt: z.literal(0) }),
-]) satisfies z.ZodType<TuningEffect>;
-
 /** Parses a stored tuning; throws an error that names the tuning and the field if no version could have written it. */
 export function parseStoredTuning(json: string): Tuning {
   return parseStored(tuningSchema, json, 'tuning');
@@ -100,7 +93,7 @@ export function findCurveConflict(
 
 /** Parses the effect of a stored outbox entry; throws like `parseStoredTuning`. */
 export function parseStoredTuningEffect(json: string): TuningEffect {
-  return parseStored(effectSchema, json, 'outbox entry');
+  return parseStored(tuningEffectSchema, json, 'outbox entry');
 }
 
 /** The form of tunings, for their stores. */

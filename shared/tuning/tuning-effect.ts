@@ -1,24 +1,39 @@
+import * as z from 'zod';
+import { type JobUpdate, jobUpdateSchema } from '#shared/domain/effect.ts';
+import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 import type { Trial } from '#shared/tuning/trial.ts';
 import { stateOfTuning, type Tuning } from '#shared/tuning/tuning.ts';
 
+const tuningId = z.string().regex(JOB_ID_PATTERN);
+const ordinal = z.int().min(1);
+
+/** Choose values for the trials `from` to `from + count - 1`. */
+export const suggestSchema = z.object({ type: z.literal('SUGGEST'), tuningId, from: ordinal, count: ordinal });
+
+/** Create the job of a trial that has not ended, if there is none; report its end if it is closed. */
+export const startTrialSchema = z.object({ type: z.literal('START_TRIAL'), tuningId, ordinal });
+
+/**
+ * As START_TRIAL, and then ask the job to end, so that a START_TRIAL that arrives later finds it. STOP: end the
+ * program, save its outputs, count what it has reported. CANCEL: end it now. Of a trial that has ended, nothing is
+ * created.
+ */
+export const stopTrialSchema = z.object({
+  type: z.literal('STOP_TRIAL'),
+  tuningId,
+  ordinal,
+  how: z.enum(['STOP', 'CANCEL']),
+});
+
 /** What to do next, in the imperative: plain data, idempotent. Each becomes one message. */
-export type TuningEffect =
-  /** Choose values for the trials `from` to `from + count - 1`. */
-  | { readonly type: 'SUGGEST'; readonly tuningId: string; readonly from: number; readonly count: number }
-  /** Create the job of a trial that has not ended, if there is none; report its end if it is closed. */
-  | { readonly type: 'START_TRIAL'; readonly tuningId: string; readonly ordinal: number }
-  /**
-   * As START_TRIAL, and then ask the job to end, so that a START_TRIAL that arrives later finds it. STOP: end the
-   * program, save its outputs, count what it has reported. CANCEL: end it now. Of a trial that has ended, nothing is
-   * created.
-   */
-  | {
-      readonly type: 'STOP_TRIAL';
-      readonly tuningId: string;
-      readonly ordinal: number;
-      readonly how: 'STOP' | 'CANCEL';
-    }
-  | { readonly type: 'JOB_UPDATE'; readonly jobId: string; readonly state: string; readonly attempt: 0 };
+export const tuningEffectSchema = z.discriminatedUnion('type', [
+  suggestSchema,
+  startTrialSchema,
+  stopTrialSchema,
+  jobUpdateSchema,
+]);
+export type TuningEffect = Stated<typeof tuningEffectSchema>;
 
 /** The tuning after an event, the trials that were added or changed with it, and the effects to publish. */
 export type TuningTransition = {
@@ -28,6 +43,6 @@ export type TuningTransition = {
 };
 
 /** Tells subscribers of job updates, and the report stage, what users see now. */
-export function tuningUpdateOf(tuning: Tuning): Extract<TuningEffect, { type: 'JOB_UPDATE' }> {
+export function tuningUpdateOf(tuning: Tuning): JobUpdate {
   return { type: 'JOB_UPDATE', jobId: tuning.tuningId, state: stateOfTuning(tuning), attempt: 0 };
 }

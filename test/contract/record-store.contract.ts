@@ -229,13 +229,13 @@ function describeConnections({ opened, record, recordOf, effectOf, revisionOf, c
     const stores = [store, await connect()];
     const revision = await revisionOf();
     const commits = Array.from({ length: 10 }, (_, mark) =>
-      changeOf(revision, { eventId: `e${mark}`, record: recordOf('digits', { mark }), effects: [effectOf(mark)] }),
+      changeOf(revision, { eventId: `e${mark}`, record: recordOf('digits', { mark }), effects: [effectOf(mark + 1)] }),
     );
     const outcomes = await Promise.all(commits.map((commit, index) => stores[index % 2]?.commit(commit)));
     expect([...outcomes].sort()).toEqual(['COMMITTED', ...Array(9).fill('STALE')]);
     const winner = outcomes.indexOf('COMMITTED');
     expect((await store.read('digits'))?.record).toEqual(recordOf('digits', { mark: winner }));
-    expect(await effectsOf()).toEqual([effectOf(winner)]);
+    expect(await effectsOf()).toEqual([effectOf(winner + 1)]);
   });
 
   it('handles an event once if it is delivered concurrently', async () => {
@@ -252,12 +252,12 @@ function describeConnections({ opened, record, recordOf, effectOf, revisionOf, c
     const { store, connect } = opened();
     const stores = [store, await connect()];
     const creating = Array.from({ length: 10 }, (_, index) =>
-      stores[index % 2]?.create(recordOf('digits', { createdAt: index }), [effectOf(index)]),
+      stores[index % 2]?.create(recordOf('digits', { createdAt: index }), [effectOf(index + 1)]),
     );
     const outcomes = await Promise.all(creating);
     expect([...outcomes].sort()).toEqual(['CREATED', ...Array(9).fill('EXISTS')]);
     const winner = outcomes.indexOf('CREATED');
     expect((await store.read('digits'))?.record.createdAt).toBe(winner);
-    expect(await effectsOf()).toEqual([effectOf(winner)]);
+    expect(await effectsOf()).toEqual([effectOf(winner + 1)]);
   });
 }

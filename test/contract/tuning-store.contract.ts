@@ -21,7 +21,7 @@ export function describeTuningStoreContract(name: string, open: OpenStore<Tuning
   describeRecordStoreContract(`${name} as a store of tunings`, open, {
     recordOf: (tuningId, { mark = 1, ...given } = {}) => searchingTuning({ tuningId, suggestedCount: mark, ...given }),
     closedOf: (tuningId) => ({ ...closedTuning(), tuningId }),
-    effectOf: (mark) => start(mark + 1),
+    effectOf: start,
     facts: { trials: [] },
   });
   describe(`${name} as a store of tunings and their trials`, () => {

@@ -1,6 +1,6 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { NOTIFICATION_AGE_MS_MAX, type NotificationLog } from '#shared/ports/notification-log.ts';
-import { parseStoredNotification } from '#shared/protocol/stored-notification.ts';
+import { parseStoredNotification } from '#shared/protocol/stored-record.ts';
 
 const SCHEMA = `
   create table if not exists notifications (notification_id text primary key, at integer not null, body text not null)

@@ -1,7 +1,7 @@
 import { type Firestore, Timestamp } from '@google-cloud/firestore';
 import { COLLECTIONS, EXPIRY_FIELD, toDocumentId } from '#infra/google-cloud/firestore/collections.ts';
 import { NOTIFICATION_AGE_MS_MAX, type NotificationLog } from '#shared/ports/notification-log.ts';
-import { parseStoredNotification } from '#shared/protocol/stored-notification.ts';
+import { parseStoredNotification } from '#shared/protocol/stored-record.ts';
 
 /** What was sent, one document per notification; Firestore deletes them when they expire. */
 export function createFirestoreNotificationLog(firestore: Firestore): NotificationLog {

@@ -231,7 +231,7 @@ async function reportError(error: unknown, io: Io): Promise<ExitCode> {
   const isAborted = io.interrupted.aborted && error instanceof Error && error.name === 'AbortError';
   const text = error instanceof Interruption ? error.message : `${label} ${describeError(error)}`;
   io.stderr.write(`${isAborted ? 'Interrupted.' : text}\n`);
-  return error instanceof UsageFailure ? 2 : 1;
+  return error instanceof UsageFailure || (error instanceof Error && error.name === 'InvalidFlagError') ? 2 : 1;
 }
 
 /** Words that precede the command in a gcloud command line. */

@@ -8,7 +8,7 @@ import { findCloud } from '#cli/client/find-cloud.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
-import { quoteForShell } from '#cli/core/quote-for-shell.ts';
+import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 /** Beside the agent on a VM of Google Cloud. */
 const AGENT = '/var/lib/dropforge/agent.pyz';

@@ -7,9 +7,9 @@ import { isTerminalState } from '#cli/client/follow-job.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
-import { quoteForShell } from '#cli/core/quote-for-shell.ts';
 import { MASTER } from '#shared/domain/job.ts';
 import type { JobView } from '#shared/protocol/report.ts';
+import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 export const tensorboard: Command = {
   operands: [{ name: 'JOB', summary: 'job id', count: 'one' }],

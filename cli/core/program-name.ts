@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { quoteForShell } from '#cli/core/quote-for-shell.ts';
+import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 /** The checkout that contains this program, with a trailing slash. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

@@ -2,12 +2,8 @@ import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { isGsUri } from '#cli/client/gs-uri.ts';
 import type { Invocation } from '#cli/core/command.ts';
-import type { JobRequest } from '#cli/submit/job-request.ts';
-import { dryRunUri, type PackageSource } from '#cli/submit/package-source.ts';
-import type { JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-
-/** Packages of the `--config` file by their relative paths in it. */
-type FilePackages = ReadonlyMap<string, PackageSource>;
+import { type JobRequest, validateRequest } from '#cli/submit/job-request.ts';
+import type { PackageSource } from '#cli/submit/package-source.ts';
 
 /**
  * Adds the packages that the `--config` file references by a path relative to itself, so that they are uploaded like
@@ -15,46 +11,35 @@ type FilePackages = ReadonlyMap<string, PackageSource>;
  */
 export async function withJobFilePackages({ flag, io }: Invocation, request: JobRequest): Promise<JobRequest> {
   const config = flag('config');
-  if (config === undefined || request.file.draft === null) {
+  if (config === undefined) {
     return request;
   }
   const folder = dirname(resolve(io.cwd, config));
-  const found = new Map<string, PackageSource>();
-  for (const value of listRelativePackages(request, request.file.draft)) {
-    const path = resolve(folder, value);
+  const found: PackageSource[] = [];
+  for (const reference of listRelativePackages(request)) {
+    const path = resolve(folder, reference);
     if (await isFile(path)) {
-      found.set(value, { kind: 'ARCHIVE', path, flag: 'the packages in the --config file' });
+      found.push({ kind: 'ARCHIVE', path, flag: 'the packages in the --config file', reference });
     }
   }
-  return found.size === 0 ? request : addPackages(request, found);
+  return found.length === 0 ? request : addPackages(request, found);
 }
 
-function addPackages(request: JobRequest, found: FilePackages): JobRequest {
-  const { applyFlags, rename } = request;
+function addPackages(request: JobRequest, found: readonly PackageSource[]): JobRequest {
+  const { packages, rename } = request;
   return {
     ...request,
-    packages: [...request.packages, ...found.values()],
-    applyFlags: (draft, uriOf) => applyFlags(replacePackages(draft, found, uriOf), uriOf),
+    packages: [...packages, ...found],
     ...(rename !== undefined && { rename: (suffix) => addPackages(rename(suffix), found) }),
   };
 }
 
 /** Relative packages of the file that no flag replaces. */
-function listRelativePackages({ applyFlags }: JobRequest, draft: JobDraft): readonly string[] {
-  const uris = applyFlags(draft, dryRunUri).pools.flatMap(({ program }) => program.packageUris ?? []);
-  const values = uris.filter(({ path, value }) => !path.startsWith('--') && !isGsUri(value)).map(({ value }) => value);
+function listRelativePackages(request: JobRequest): readonly string[] {
+  const uris = validateRequest(request).draft?.pools.flatMap(({ program }) => program.packageUris ?? []) ?? [];
+  // Packages of flags have no line in the file.
+  const values = uris.filter(({ line, value }) => line !== undefined && !isGsUri(value)).map(({ value }) => value);
   return [...new Set(values)];
-}
-
-function replacePackages(draft: JobDraft, found: FilePackages, uriOf: (source: PackageSource) => string): JobDraft {
-  const replace = (pool: PoolDraft): PoolDraft => {
-    const packageUris = pool.program.packageUris?.map((uri) => {
-      const source = found.get(uri.value);
-      return source === undefined ? uri : { ...uri, value: uriOf(source) };
-    });
-    return packageUris === undefined ? pool : { ...pool, program: { ...pool.program, packageUris } };
-  };
-  return { ...draft, pools: draft.pools.map(replace) };
 }
 
 /** Whether the path is a file; false if it cannot be read. */

@@ -4,29 +4,46 @@ import { describeError, Failure } from '#cli/core/failure.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes } from '#cli/submit/job-file.ts';
 import { dryRunUri, type PackageSource } from '#cli/submit/package-source.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
-import { type Dialect, type JobDraft, listDraftValues } from '#shared/job-file/draft/job-draft.ts';
+import type { SubmitCommand } from '#shared/domain/job-text.ts';
+import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { inFileOrder } from '#shared/job-file/parser/findings.ts';
-import { printJobFile } from '#shared/job-file/print-job-file.ts';
+import { decodeJobFile } from '#shared/job-file/parser/parse-source.ts';
+import { renamePackages } from '#shared/job-file/parser/rename-packages.ts';
+import { emptyDraftOf, overrideDraft } from '#shared/job-file/read-job.ts';
 import { type JobFileReading, readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
+import type { SentJob } from '#shared/protocol/job-text.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** A job as specified by a command line: the job file, overridden by flags. */
+/** The file given by `--config`. */
+export type ConfigFile = {
+  /** Null without a file, and if it is not text. */
+  readonly text: string | null;
+  readonly fileName: string;
+  /** An empty draft without a file, a null draft if the file is invalid. */
+  readonly reading: JobFileReading;
+};
+
+type UriOf = (source: PackageSource) => string;
+
+/** A job as specified by a command line: the job file, and the flags that override it. */
 export type JobRequest = {
-  /** The result of reading `--config`: an empty draft without it, a null draft if the file is invalid. */
-  readonly file: JobFileReading;
+  readonly file: ConfigFile;
+  readonly command: SubmitCommand;
+  readonly jobId?: string | undefined;
+  /** Packages that the flags name, and those that the file names by paths relative to it. */
   readonly packages: readonly PackageSource[];
   /** Notes on flags without effect; warnings about the job file are separate. */
   readonly notes: readonly Problem[];
-  /** Applies the flags to the file's draft. `uriOf` returns the URI of a package. */
-  readonly applyFlags: (draft: JobDraft, uriOf: (source: PackageSource) => string) => JobDraft;
+  /** The flags that override the file. `uriOf` returns the URI of a package. */
+  readonly writeFlags: (uriOf: UriOf) => readonly string[];
   /** Appends a suffix to the name, for formats whose names need not be unique. Undefined if the name is the job id. */
   readonly rename?: (suffix: string) => JobRequest;
 };
 
 export type ValidatedRequest = {
-  /** The job file to upload; null if the input file is invalid. */
-  readonly jobFile: string | null;
+  /** The job file with its flags applied; null if the file is invalid. */
+  readonly draft: JobDraft | null;
   readonly jobId: string | null;
   /** Null if the spec is incomplete. A job with problems must not be submitted even if there is a spec. */
   readonly spec: JobSpec | null;
@@ -34,55 +51,47 @@ export type ValidatedRequest = {
   readonly warnings: readonly Problem[];
 };
 
-const DIALECT_NAMES = {
-  'ai-platform': 'AI Platform',
-  'vertex-ai': 'Vertex AI',
-  dropforge: 'Dropforge',
-} as const satisfies Record<Dialect, string>;
-
-/** Reads the file given by `--config`; returns `empty` without it. */
-export async function readConfig({ flag, io }: Invocation, empty: JobDraft): Promise<JobFileReading> {
+/** Reads the file given by `--config`. */
+export async function readConfig({ flag, io }: Invocation, command: SubmitCommand): Promise<ConfigFile> {
   const config = flag('config');
   if (config === undefined) {
-    return { draft: empty, problems: [], warnings: [], unsupported: [] };
+    const reading = { draft: emptyDraftOf(command), problems: [], warnings: [], unsupported: [] };
+    return { text: null, fileName: 'job.yaml', reading };
   }
   const path = resolve(io.cwd, config);
+  const fileName = basename(path);
   try {
-    return readJobFile(await readJobFileBytes(path), { fileName: basename(path) });
+    const bytes = await readJobFileBytes(path);
+    return { text: decodeJobFile(bytes), fileName, reading: readJobFile(bytes, { fileName }) };
   } catch (error) {
     throw new Failure(`The job file ${path} cannot be read (${describeError(error)}): check --config.`);
   }
 }
 
 /** Validates a request offline, before anything is built or sent: these problems are independent of the deployment. */
-export function validateRequest({ file, notes, applyFlags }: JobRequest): ValidatedRequest {
-  if (file.draft === null) {
-    return { jobFile: null, jobId: null, spec: null, problems: file.problems, warnings: file.warnings };
+export function validateRequest({ file, command, jobId, notes, writeFlags }: JobRequest): ValidatedRequest {
+  const { draft: read, problems: found, warnings: foundWarnings } = file.reading;
+  if (read === null) {
+    return { draft: null, jobId: null, spec: null, problems: found, warnings: foundWarnings };
   }
-  const draft = applyFlags(file.draft, dryRunUri);
-  const jobFile = printJobFile(draft);
+  const draft = overrideDraft(read, { jobId, command, flags: writeFlags(dryRunUri) });
   const { spec, problems, unsupported, warnings } = checkJob(draft, OFFLINE_CONTEXT);
-  const found = inFileOrder([...problems, ...unsupported, ...findDroppedFlags(draft, jobFile)]);
   return {
-    jobFile,
+    draft,
     jobId: spec?.jobId ?? draft.jobId?.value ?? draft.displayName?.value ?? null,
     spec,
-    problems: found,
+    problems: inFileOrder([...problems, ...unsupported]),
     warnings: [...warnings, ...notes],
   };
 }
 
-/** Reports flags for which the job file's format has no field: the uploaded job would differ from the requested one. */
-function findDroppedFlags(draft: JobDraft, jobFile: string): readonly Problem[] {
-  const reread = readJobFile(jobFile, { fileName: 'job.yaml' }).draft;
-  const keyOf = ({ name, value }: { readonly name: string; readonly value: unknown }) =>
-    `${name} ${JSON.stringify(value)}`;
-  const kept = new Set(reread === null ? [] : listDraftValues(reread).map(keyOf));
-  const dropped = listDraftValues(draft).filter((one) => one.path.startsWith('--') && !kept.has(keyOf(one)));
-  return [...new Set(dropped.map(({ path }) => path))].map((path) => ({
-    code: 'FLAG_NOT_IN_FORM',
-    message: `The ${DIALECT_NAMES[draft.dialect]} job file format has no field for ${path}.`,
-    remedy: 'Remove the flag, or set the equivalent field of that format in the job file.',
-    path,
-  }));
+/** The job as it is sent, with the URIs of its packages. */
+export function writeJob({ file, command, jobId, packages, writeFlags }: JobRequest, uriOf: UriOf): SentJob {
+  const uris = new Map(
+    packages.flatMap((source) =>
+      source.kind === 'ARCHIVE' && source.reference !== undefined ? [[source.reference, uriOf(source)]] : [],
+    ),
+  );
+  const jobFile = file.text === null ? null : renamePackages(file.text, (name) => uris.get(name));
+  return { jobFile, fileName: file.fileName, command, flags: [...writeFlags(uriOf)], jobId };
 }

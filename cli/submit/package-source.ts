@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { isGsUri } from '#cli/client/gs-uri.ts';
-import { splitList } from '#cli/submit/flag-values.ts';
+import { splitList } from '#shared/job-file/flags/flag-values.ts';
 
 /**
  * A package given on the command line: the folder or file of a Python program, a working directory that contains one
@@ -10,7 +10,8 @@ export type PackageSource =
   | { readonly kind: 'FOLDER'; readonly path: string }
   /** The requirements are additional ones, in pip's syntax: `numpy>=2`. */
   | { readonly kind: 'WORKING_DIRECTORY'; readonly path: string; readonly requirements: readonly string[] }
-  | { readonly kind: 'ARCHIVE'; readonly path: string; readonly flag: string }
+  /** `reference`: the name by which the job file refers to it. */
+  | { readonly kind: 'ARCHIVE'; readonly path: string; readonly flag: string; readonly reference?: string }
   | { readonly kind: 'OBJECT'; readonly uri: string };
 
 /** Parses a comma-separated list of local archives and URIs, such as `--packages`. */
@@ -31,7 +32,7 @@ export function dryRunUri(source: PackageSource): string {
     case 'WORKING_DIRECTORY':
       return `${basename(source.path)}.tar.gz`;
     case 'ARCHIVE':
-      return basename(source.path);
+      return source.reference ?? basename(source.path);
     case 'OBJECT':
       return source.uri;
   }

@@ -6,7 +6,7 @@ import {
   TUNING_JOB_GCLOUD_ONLY_FLAGS,
   toFlag,
 } from '#cli/core/gcloud-flags.ts';
-import { POOL_KEYS } from '#cli/submit/worker-pool-flags.ts';
+import { POOL_KEYS } from '#shared/job-file/flags/worker-pool-flags.ts';
 
 const ACCELERATOR = 'type=TYPE,count=N';
 
@@ -15,6 +15,7 @@ const ACCELERATOR = 'type=TYPE,count=N';
  * `--set-secrets` has the syntax of `gcloud run deploy`.
  */
 const COMMON_SUBMIT_FLAGS: readonly Flag[] = [
+  { name: 'job-dir', value: 'GS_URI', summary: 'output location; AI Platform passes it to the program as --job-dir' },
   { name: 'labels', value: 'KEY=VALUE,…', isRepeatable: true, summary: 'labels of the job' },
   {
     name: 'set-secrets',
@@ -60,7 +61,6 @@ export const SUBMIT_FLAGS: readonly Flag[] = [
   { name: 'module-name', value: 'MODULE', summary: 'the module to run, such as trainer.task' },
   { name: 'config', value: 'FILE', summary: 'job file in YAML or JSON, in any supported format' },
   { name: 'region', value: 'REGION', summary: 'region of the machines' },
-  { name: 'job-dir', value: 'GS_URI', summary: 'output location, passed to the program as --job-dir' },
   {
     name: 'scale-tier',
     value: 'TIER',

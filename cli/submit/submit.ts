@@ -15,9 +15,9 @@ import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { withJobFilePackages } from '#cli/submit/job-file-packages.ts';
-import { type JobRequest, type ValidatedRequest, validateRequest } from '#cli/submit/job-request.ts';
+import { type JobRequest, type ValidatedRequest, validateRequest, writeJob } from '#cli/submit/job-request.ts';
+import { dryRunUri } from '#cli/submit/package-source.ts';
 import { publishJobFile } from '#cli/submit/publish-job.ts';
-import { relocateProblems } from '#cli/submit/relocate-problems.ts';
 import { streamJob } from '#cli/submit/stream-job.ts';
 import { rejectConflictingFlags } from '#cli/submit/submit-flags.ts';
 import {
@@ -27,9 +27,10 @@ import {
   uploadPackages,
   waitForVerdict,
 } from '#cli/submit/upload-job.ts';
-import { printJobFile } from '#shared/job-file/print-job-file.ts';
-import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
+import { formatCommand } from '#shared/job-file/flags/format-command.ts';
+import { validateReading } from '#shared/job-file/validate-job-file.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
+import { formatSentJob } from '#shared/protocol/job-text.ts';
 import type { Report } from '#shared/protocol/report.ts';
 
 const JOB_LOOKUP_MS_MAX = 10_000;
@@ -47,7 +48,7 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   for (const note of request.notes) {
     io.stderr.write(`${describeProblem(note)}\n`);
   }
-  if (validated.problems.length > 0 || validated.spec === null || request.file.draft === null) {
+  if (validated.problems.length > 0 || validated.spec === null) {
     const report = toRejectionReport(validated, flag('config'));
     print({ json: report, text: describeReport(report, io.stdout) });
     return 1;
@@ -60,20 +61,19 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   if (jobId !== validated.spec.jobId) {
     io.stderr.write(`Job ${validated.spec.jobId} already exists: this one is submitted as ${jobId}.\n`);
   }
-  const hasTimeLimit = request.file.draft.maxRunningTime !== undefined;
+  const hasTimeLimit = validated.draft?.maxRunningTime !== undefined;
   for (const line of describeTuningPlan({ ...validated.spec, jobId }, { hasTimeLimit })) {
     io.stderr.write(`${line}\n`);
   }
   const bucket = stagingBucket ?? target.stagingBucket;
   const uriOf = await uploadPackages(client, { built, jobId, bucket });
-  const text = printJobFile(named.request.applyFlags(request.file.draft, uriOf));
+  const text = formatSentJob(writeJob(named.request, uriOf));
   const source = await sendJobFile(target, { client, jobId, text });
   const work = waitForVerdict(client, source, {
     signal: io.interrupted,
     onSlow: (notice) => io.stderr.write(`${notice}\n`),
   });
-  const verdict = await reportInterruption(jobId, { signal: io.interrupted, work });
-  const report = relocateProblems(verdict, request.file.draft);
+  const report = await reportInterruption(jobId, { signal: io.interrupted, work });
   print({ json: report, text: describeReport(report, io.stdout) });
   if (report.verdict !== 'ACCEPTED') {
     return 1;
@@ -157,24 +157,23 @@ async function follow(invocation: Invocation, target: Target, jobId: string): Pr
   return job.state === 'SUCCEEDED' ? 0 : 1;
 }
 
-/** Prints the job that would be submitted: the completed job file, the machines, and the problems. */
-async function showDryRun(
-  { io, print }: Invocation,
-  validated: ValidatedRequest,
-  { file }: JobRequest,
-): Promise<ExitCode> {
-  const { jobFile, spec, problems } = validated;
-  const preview =
-    jobFile === null ? null : validateJobFile(jobFile, { fileName: 'job.yaml', context: OFFLINE_CONTEXT });
-  const plan = preview?.plan ?? null;
-  const images = preview?.images ?? [];
+/** Prints the job that would be submitted: the job file and its flags, the machines, and the problems. */
+async function showDryRun(invocation: Invocation, validated: ValidatedRequest, request: JobRequest): Promise<ExitCode> {
+  const { io, print } = invocation;
+  const { draft, spec, problems } = validated;
+  const job = writeJob(request, dryRunUri);
+  const { jobFile, flags } = job;
+  const preview = validateReading({ ...request.file.reading, draft }, OFFLINE_CONTEXT);
+  const { plan, images } = preview;
   const { warnings } = await withEngineWarning({ images, warnings: validated.warnings }, io);
-  const hasTimeLimit = file.draft?.maxRunningTime !== undefined;
+  const hasTimeLimit = draft?.maxRunningTime !== undefined;
   print({
-    json: { spec, jobFile, plan, images, problems, warnings },
+    json: { spec, jobFile, flags, plan, images, problems, warnings },
     text: [
       ...(jobFile === null ? [] : [jobFile.trimEnd()]),
-      ...(preview === null || plan === null ? [] : ['', ...describePlan({ ...preview, plan })]),
+      ...(jobFile === null ? [] : ['']),
+      formatCommand({ ...job, jobId: job.jobId, config: invocation.flag('config') }),
+      ...(plan === null ? [] : ['', ...describePlan({ ...preview, plan })]),
       ...describeUnchecked(images),
       ...(spec === null ? [] : describeTuningPlan(spec, { hasTimeLimit }).map((line) => `  ${line}`)),
       ...problems.map((problem) => `${paint('error:', 'red', io.stdout)} ${describeProblem(problem)}`),

@@ -1,5 +1,6 @@
 import type { Cause } from '#shared/domain/cause.ts';
 import type { JobSpec, ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
+import type { JobText } from '#shared/domain/job-text.ts';
 import type { PackageLayout } from '#shared/domain/package-layout.ts';
 
 /** Milliseconds since the Unix epoch. The domain reads no clock: times arrive inside events. */
@@ -50,6 +51,8 @@ export type JobSource = {
   readonly reportUri: string;
   /** E-mail address that a signature has proven; null for submissions that prove none. */
   readonly submittedBy: string | null;
+  /** Null for the job of a trial, whose tuning has it; for a text that is too long to be stored; and in older records. */
+  readonly text: JobText | null;
 };
 
 /** A finding that does not prevent the job from running: what, where, and what to write instead. */

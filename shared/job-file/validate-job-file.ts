@@ -1,11 +1,16 @@
 import { type Price, priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
 import type { Parameter, Study } from '#shared/domain/study.ts';
-import type { Count, Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import {
+  type Count,
+  type Dialect,
+  type DraftValue,
+  type JobDraft,
+  listDraftValues,
+} from '#shared/job-file/draft/job-draft.ts';
 import { withPrebuiltRuntimes } from '#shared/job-file/draft/prebuilt-images.ts';
-import { printAiPlatformJob } from '#shared/job-file/formats/ai-platform/print.ts';
 import { inFileOrder, PLACEHOLDER_CODE } from '#shared/job-file/parser/findings.ts';
-import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { type JobFileReading, readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob, type JobCheck, type JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { RequestedMachines } from '#shared/job-file/validation/check-machines.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
@@ -73,12 +78,16 @@ export function validateJobFile(
   source: string | Uint8Array,
   options: { readonly fileName: string; readonly context: JobContext },
 ): JobFileValidation {
-  const reading = readJobFile(source, options);
+  return validateReading(readJobFile(source, options), options.context);
+}
+
+/** As `validateJobFile`, for a file that was read. */
+export function validateReading(reading: JobFileReading, context: JobContext): JobFileValidation {
   if (reading.draft === null) {
     const { problems: errors, warnings } = reading;
     return { ...NOTHING_TO_RUN, verdict: 'invalid', dialect: null, errors, warnings };
   }
-  return describe(reading.draft, checkJob(reading.draft, options.context));
+  return describe(reading.draft, checkJob(reading.draft, context));
 }
 
 /** The validation of a file that is not a job file has these. */
@@ -146,7 +155,8 @@ export function describeCluster(dialect: Dialect, requested: readonly RequestedM
 
 /** An empty trainingInput requests no machine rather than the default one: its fields are misplaced elsewhere. */
 function isEmptyJob(draft: JobDraft): boolean {
-  return draft.dialect === 'ai-platform' && Object.keys(Object(printAiPlatformJob(draft).trainingInput)).length === 0;
+  const isSet = ({ path }: DraftValue) => path.startsWith('trainingInput.');
+  return draft.dialect === 'ai-platform' && !listDraftValues(draft).some(isSet);
 }
 
 /** AI Platform runs one trial after the other by default; Vertex AI requires both numbers, from the file or a flag. */

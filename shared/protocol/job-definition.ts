@@ -1,13 +1,14 @@
 import * as z from 'zod';
+import { jobTextSchema } from '#shared/protocol/job-text.ts';
 import { problemSchema } from '#shared/protocol/report.ts';
 
-/** `GET /v1/jobs/JOB/definition`: what the job runs, as it was understood. */
+/** `GET /v1/jobs/JOB/definition`: what the job runs, as its user wrote it. */
 export const jobDefinitionSchema = z.object({
   jobId: z.string(),
-  /** YAML that reads as this job. */
+  /** As the user wrote it; of a job that flags alone describe, the command. */
   jobFile: z.string(),
   dialect: z.enum(['ai-platform', 'vertex-ai', 'dropforge']),
-  /** False if no format has a field for a part of the job, which the file then lacks. */
+  /** False if the text is not stored, and its replacement has no field for a part of the job. */
   isComplete: z.boolean(),
   /** Of the master's program. */
   args: z.array(z.string()),
@@ -15,7 +16,14 @@ export const jobDefinitionSchema = z.object({
   warnings: z.array(problemSchema),
   packages: z.array(z.object({ uri: z.string(), sizeBytes: z.number() })),
   /** To run the same once more: under another id, in a job directory of its own. */
-  repetition: z.object({ jobId: z.string(), jobFile: z.string(), command: z.string() }),
+  repetition: z.object({
+    jobId: z.string(),
+    jobFile: z.string(),
+    /** For a shell. */
+    command: z.string(),
+    /** For `POST /v1/jobs`. */
+    submission: z.object({ ...jobTextSchema.shape, jobId: z.string() }),
+  }),
 });
 
 export type JobDefinition = z.infer<typeof jobDefinitionSchema>;

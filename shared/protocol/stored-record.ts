@@ -10,6 +10,7 @@ import type { RecordForm } from '#shared/machine/record-store.ts';
 import { type NotificationRecord, notificationRecordSchema } from '#shared/ports/notification-log.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { storedHealthPolicySchema } from '#shared/protocol/health-policy.ts';
+import { jobTextSchema } from '#shared/protocol/job-text.ts';
 import { packageLayoutSchema } from '#shared/protocol/package-layout.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
@@ -96,6 +97,7 @@ export const storedSubmission = {
   source: z.object({
     ...{ uri: z.string(), deliveryId: z.string(), digest: z.string(), reportUri: z.string() },
     submittedBy: z.string().nullable().default(null),
+    text: jobTextSchema.nullable().default(null),
   }),
   warnings: z
     .array(

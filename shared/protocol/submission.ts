@@ -1,11 +1,15 @@
 import * as z from 'zod';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { SUBMIT_COMMANDS } from '#shared/domain/job-text.ts';
 import type { ImageView, JobView, Problem } from '#shared/protocol/report.ts';
 
 /** Cloud Run rejects requests of more than 32 MiB (docs, "Quotas and limits"). */
 export const UPLOAD_PART_BYTES_MAX = 8 << 20;
 export const UPLOAD_PARTS_MAX = 64;
 export const SUBMITTED_JOB_FILE_BYTES_MAX = 1 << 20;
+
+const FILE_NAME_CHARACTERS_MAX = 200;
+const FLAGS_COUNT_MAX = 10_000;
 
 const jobId = z.string().regex(JOB_ID_PATTERN);
 const jobFile = z.string().max(SUBMITTED_JOB_FILE_BYTES_MAX);
@@ -31,7 +35,15 @@ export const validateUploadSchema = z.object({
 export const startUploadSchema = validateUploadSchema.extend({ jobId });
 
 /** `POST /v1/jobs`: a job whose packages are in a bucket. */
-export const submitJobFileSchema = z.object({ jobFile, jobId });
+export const submitJobFileSchema = z.object({
+  /** Null for a job that flags alone describe. */
+  jobFile: jobFile.nullable(),
+  jobId,
+  fileName: z.string().max(FILE_NAME_CHARACTERS_MAX).default('job.yaml'),
+  command: z.enum(SUBMIT_COMMANDS).default('jobs submit training'),
+  /** Override the job file, as in `dropforge` COMMAND. */
+  flags: z.array(z.string().max(SUBMITTED_JOB_FILE_BYTES_MAX)).max(FLAGS_COUNT_MAX).default([]),
+});
 
 export type ValidateUpload = z.infer<typeof validateUploadSchema>;
 export type StartUpload = z.infer<typeof startUploadSchema>;

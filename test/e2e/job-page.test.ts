@@ -125,7 +125,7 @@ describe('the page of a job', () => {
     const input = await page.waitForSelector('.code-input');
     await input?.evaluate((area) => {
       const element = area as HTMLTextAreaElement;
-      element.value = element.value.replace('pythonModule:', 'args: ["--steps", "100000"]\n  pythonModule:');
+      element.value = element.value.replace('"args":[]', '"args":["--steps","100000"]');
       element.dispatchEvent(new Event('input', { bubbles: true }));
     });
     await click(page, 'Start');
@@ -139,6 +139,23 @@ describe('the page of a job', () => {
     await cloud.awaitJob('curves_2', ({ state }) => state === 'CANCELLED');
     await awaitInPage(page, () => document.body.innerText.includes('Cancelled'));
     expect(await text()).toContain('CANCELLED_BY_USER');
+    expect(problems).toEqual([]);
+  });
+
+  it('clones a tuning with its study, which its command has, too', async () => {
+    const study = { name: 'search', module: 'trainer.task', machine: 'n1-standard-4' };
+    const tune = { metric: 'train/loss', trials: 2, parameters: { rate: [1, 2] } };
+    await cloud.upload('search.tar.gz', await packProgram('print(1)', { ...study, tune }));
+    await cloud.awaitJob('search', () => true);
+    const { page, problems, text } = await open('/jobs/search?tab=definition');
+    await awaitInPage(page, () => document.body.innerText.includes('jobs submit training search_2'));
+    expect(await text()).toContain('"tune":{"metric":"train/loss","trials":2');
+    await click(page, 'Clone…');
+    await page.waitForSelector('.code-input');
+    await click(page, 'Start');
+    await awaitInPage(page, () => location.pathname === '/jobs/search_2');
+    const cloned = await cloud.awaitJob('search_2', () => true);
+    expect(cloned.tuning).toMatchObject({ metricId: 'train/loss', trialsMax: 2 });
     expect(problems).toEqual([]);
   });
 

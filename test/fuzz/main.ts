@@ -46,7 +46,7 @@ async function fuzz<Input, Class extends string>(
 
 await new Command('fuzz')
   .description(
-    'Reads, validates and prints random job files, and compares what intake and agent see in random archives, until one fails or the runs are over.',
+    'Reads and validates random job files, and compares what intake and agent see in random archives, until one fails or the runs are over.',
   )
   .addOption(new Option('--runs <COUNT>', 'how many of each').argParser(parseCount).default(100_000))
   .addOption(new Option('--seed <SEED>', 'replays a run').argParser(Number))

@@ -13,7 +13,7 @@ import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 
 type Props = { readonly jobId: string; readonly onClose: () => void };
 
-/** Edits the job file of a job and submits it as another one. */
+/** Edits the job file and the flags of a job, and submits them as another one. */
 export function CloneDialog({ jobId, onClose }: Props) {
   const { data, error } = useResource<JobDefinition>(`/v1/jobs/${encodeURIComponent(jobId)}/definition`);
   const [draft, setDraft] = useState<Draft | null>(null);
@@ -21,7 +21,7 @@ export function CloneDialog({ jobId, onClose }: Props) {
   const [isSent, setSent] = useState(false);
   useEffect(() => {
     if (data !== undefined && draft === null) {
-      setDraft(data.repetition);
+      setDraft(data.repetition.submission);
     }
   }, [data]);
   const submit = async () => {
@@ -78,16 +78,32 @@ function CloneForm({ draft, onChange }: { readonly draft: Draft; readonly onChan
           onInput={(event) => onChange(renamed(draft, event.currentTarget.value))}
         />
       </label>
-      <label class="field">
-        <span>Job file</span>
-        <textarea
-          class="input code-input"
-          rows={18}
-          spellcheck={false}
-          value={draft.jobFile}
-          onInput={(event) => onChange({ ...draft, jobFile: event.currentTarget.value })}
-        />
-      </label>
+      {draft.jobFile !== null && (
+        <label class="field">
+          <span>Job file</span>
+          <textarea
+            class="input code-input"
+            rows={18}
+            spellcheck={false}
+            value={draft.jobFile}
+            onInput={(event) => onChange({ ...draft, jobFile: event.currentTarget.value })}
+          />
+        </label>
+      )}
+      {draft.flags.length > 0 && (
+        <label class="field">
+          <span>Flags, which override the job file</span>
+          <textarea
+            class="input code-input"
+            rows={draft.flags.length}
+            spellcheck={false}
+            value={draft.flags.join('\n')}
+            // A flag with several lines cannot be told from several flags.
+            readOnly={draft.flags.some((flag) => flag.includes('\n'))}
+            onInput={(event) => onChange({ ...draft, flags: event.currentTarget.value.split('\n') })}
+          />
+        </label>
+      )}
       <p class="muted">It runs the same packages; change the arguments, the machine or any other field.</p>
     </div>
   );

@@ -8,7 +8,7 @@ import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** The job file as it was understood, what was found in it, and the command that submits it again. */
+/** The job file as it was submitted, what was found in it, and the command that submits it again. */
 export function DefinitionPanel({ job }: { readonly job: JobView }) {
   const path = `/v1/jobs/${encodeURIComponent(job.jobId)}/definition`;
   const { data, error, isLoading, reload } = useResource<JobDefinition>(path);
@@ -22,9 +22,9 @@ export function DefinitionPanel({ job }: { readonly job: JobView }) {
     <div class="definition">
       <FindingList findings={data.warnings} tone="warning" />
       {!data.isComplete && (
-        <p class="muted">A part of this job has no field in any format of job files, so that this file lacks it.</p>
+        <p class="muted">The text of this job is not stored. This file says what it runs, and can lack a part.</p>
       )}
-      <CodeBlock title="Job file, as it was understood" text={data.jobFile} />
+      <CodeBlock title="Job file, as it was submitted" text={data.jobFile} />
       <CodeBlock title="Submit it again" text={data.repetition.command} />
       {job.images.length > 0 && <ImageList images={job.images} />}
       <section class="card code-card" aria-label="Packages">

@@ -1,17 +1,13 @@
-/** A job file with the id under which it will be submitted. */
-export type CloneDraft = { readonly jobId: string; readonly jobFile: string };
+import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 
-/** The name in the file, and the job directory that ends with it, follow the job id. */
-export function renamed({ jobId, jobFile }: CloneDraft, next: string): CloneDraft {
-  const lines = jobFile.split('\n').map((line) => {
-    const [, field = '', value = ''] =
-      /^(\s*(?:name|jobId|displayName|output|jobDir|outputUriPrefix): )(.*)$/.exec(line) ?? [];
-    if (value === jobId) {
-      return `${field}${next}`;
-    }
-    return value.startsWith('gs://') && value.endsWith(`/${jobId}`)
-      ? `${field}${value.slice(0, -jobId.length)}${next}`
-      : line;
-  });
-  return { jobId: next, jobFile: lines.join('\n') };
+/** What will be submitted. */
+export type CloneDraft = JobDefinition['repetition']['submission'];
+
+/** The flags with the name and the job directory follow the job id, which overrides that of the job file. */
+export function renamed(draft: CloneDraft, next: string): CloneDraft {
+  const rename = (flag: string) =>
+    /^--(display-name|job-dir)=/.test(flag) && new RegExp(`[=/]${draft.jobId}$`).test(flag)
+      ? `${flag.slice(0, -draft.jobId.length)}${next}`
+      : flag;
+  return { ...draft, jobId: next, flags: draft.flags.map(rename) };
 }

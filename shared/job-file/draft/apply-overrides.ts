@@ -11,12 +11,12 @@ import {
   type ProgramDraft,
 } from '#shared/job-file/draft/job-draft.ts';
 import { type Located, PLACEHOLDER_CODE } from '#shared/job-file/parser/findings.ts';
+import type { Problem } from '#shared/protocol/report.ts';
 
 type Optional<Fields> = { readonly [Name in keyof Fields]?: Fields[Name] | undefined };
 
 /** The values of flags, in the spelling of `gcloud ai-platform jobs submit training`. */
 export type TrainingOverrides = Optional<{
-  jobId: string;
   labels: Readonly<Record<string, string>>;
   /** By environment variable, a reference to the secret that becomes its value. */
   secrets: Readonly<Record<string, string>>;
@@ -73,16 +73,13 @@ const POOL_PATHS = {
  */
 export function applyOverrides(draft: JobDraft, overrides: TrainingOverrides): JobDraft {
   const { scaleTier, worker, parameterServer } = overrides;
-  const jobId = from('JOB', overrides.jobId);
-  const named = draft.dialect === 'vertex-ai' ? { displayName: jobId ?? draft.displayName } : {};
   return withoutReplacedPlaceholders(draft, {
     ...withGroup(
       withGroup(withPackages(withMaster(draft, overrides), overrides), 'worker', worker),
       'ps',
       parameterServer,
     ),
-    ...named,
-    jobId: draft.dialect === 'vertex-ai' ? draft.jobId : (jobId ?? draft.jobId),
+    problems: [...draft.problems, ...listFlagsWithoutField(draft.dialect, overrides)],
     labels: pairsFrom('--labels', overrides.labels) ?? draft.labels,
     secrets: pairsFrom('--set-secrets', overrides.secrets) ?? draft.secrets,
     scaleTier: from('--scale-tier', scaleTier?.toUpperCase().replaceAll('-', '_')) ?? draft.scaleTier,
@@ -104,6 +101,33 @@ export function applyOverrides(draft: JobDraft, overrides: TrainingOverrides): J
       maxCostUsd: from('--max-cost', overrides.maxCostUsd) ?? draft.study.maxCostUsd,
     },
   });
+}
+
+/** Flags for which a format has no field: its jobs have no such setting. */
+const FLAGS_WITHOUT_FIELD = {
+  'ai-platform': [],
+  'vertex-ai': [
+    ['scaleTier', '--scale-tier'],
+    ['runtimeVersion', '--runtime-version'],
+    ['pythonVersion', '--python-version'],
+  ],
+  dropforge: [['scaleTier', '--scale-tier']],
+} as const satisfies Record<Dialect, readonly (readonly [keyof TrainingOverrides, string])[]>;
+
+const DIALECT_NAMES = {
+  'ai-platform': 'AI Platform',
+  'vertex-ai': 'Vertex AI',
+  dropforge: 'Dropforge',
+} as const satisfies Record<Dialect, string>;
+
+function listFlagsWithoutField(dialect: Dialect, overrides: TrainingOverrides): readonly Problem[] {
+  const given = FLAGS_WITHOUT_FIELD[dialect].filter(([name]) => overrides[name] !== undefined);
+  return given.map(([, path]) => ({
+    code: 'FLAG_NOT_IN_FORM',
+    message: `The ${DIALECT_NAMES[dialect]} job file format has no field for ${path}.`,
+    remedy: 'Remove the flag, or set the equivalent field of that format in the job file.',
+    path,
+  }));
 }
 
 function withMaster(draft: JobDraft, overrides: TrainingOverrides): JobDraft {

@@ -9,8 +9,7 @@ export type Dialect = 'ai-platform' | 'vertex-ai' | 'dropforge';
 
 /**
  * A parsed job file of any dialect, before validation. Every value has its location, so that findings can point to it.
- * Absent fields are undefined. Texts are as written, in the spelling of their dialect; `printJobFile` prints the file
- * again.
+ * Absent fields are undefined. Texts are as written, in the spelling of their dialect.
  */
 export type JobDraft = {
   readonly dialect: Dialect;

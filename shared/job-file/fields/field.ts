@@ -1,6 +1,5 @@
 import type { ProgramOptions } from '#shared/domain/job-spec.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { omitUndefined } from '#shared/job-file/draft/print-fields.ts';
 import type { JsonSchema, Kind } from '#shared/job-file/fields/kind.ts';
 import { inProgramOptions, type Slot } from '#shared/job-file/fields/slot.ts';
 import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
@@ -19,7 +18,7 @@ export type FieldDocs = {
   readonly since?: string;
 };
 
-/** A field of a mapping inside the job, which is read and printed together with that mapping. */
+/** A field of a mapping inside the job, which is read together with that mapping. */
 export type Field = FieldDocs & { readonly type: string; readonly schema: JsonSchema };
 
 /** Where a field's value is needed, as dotted paths. */
@@ -34,13 +33,11 @@ export type Destination = {
 };
 
 /**
- * A field at the top level of a job file. `read` adds the field to a draft that has all fields of earlier rows; `print`
- * returns the value that `read` reads as the same draft, or undefined.
+ * A field at the top level of a job file. `read` adds the field to a draft that has all fields of earlier rows.
  */
 export type JobField = Field & {
   readonly goesTo: Destination;
   readonly read: (draft: JobDraft, found: FoundNode | undefined, findings: Findings) => JobDraft;
-  readonly print: (draft: JobDraft) => unknown;
   /** Whether the value is within its kind's limits; reports a problem if not. Other rules are in `validation`. */
   readonly check: (draft: JobDraft, findings: Findings) => boolean;
   /** Whether the value is one of ProgramOptions, which the VM's configuration has under the field's name. */
@@ -49,22 +46,21 @@ export type JobField = Field & {
 
 type JobRow = FieldDocs & { readonly goesTo: Destination };
 
-/** A field with its own reader and printer. */
+/** A field with its own reader. */
 export function custom(
   { type, schema }: Pick<Field, 'type' | 'schema'>,
-  row: JobRow & Pick<JobField, 'read' | 'print'>,
+  row: JobRow & Pick<JobField, 'read'>,
 ): JobField {
   return { ...row, type, schema, check: () => true };
 }
 
-/** A field whose kind alone decides how it is read, validated and printed. */
+/** A field whose kind alone decides how it is read and validated. */
 export function field<T>(slot: Slot<T>, kind: Kind<T>, row: JobRow): JobField {
   return {
     ...row,
     type: kind.type,
     schema: kind.schema,
     read: (draft, found, findings) => slot.set(draft, kind.read(found, findings)),
-    print: (draft) => kind.print(slot.get(draft)),
     check: (draft, findings) => kind.check?.(slot.get(draft), findings) ?? true,
   };
 }
@@ -80,16 +76,15 @@ export function programOption<Name extends keyof ProgramOptions & string>(
 }
 
 /** The rule of a field of another format, if it has a slot of its own in the draft. */
-type SlotRule = typeof READ & Pick<JobField, 'read' | 'print'>;
+type SlotRule = typeof READ & Pick<JobField, 'read'>;
 
 type SlotRules = Readonly<Record<string, FieldRule | SlotRule>>;
 
-/** A field of another format whose kind alone decides how it is read and printed. */
-export function readInto<T>(slot: Slot<T>, kind: Pick<Kind<T>, 'read' | 'print'>): SlotRule {
+/** A field of another format whose kind alone decides how it is read. */
+export function readInto<T>(slot: Slot<T>, kind: Pick<Kind<T>, 'read'>): SlotRule {
   return {
     ...READ,
     read: (draft, found, findings) => slot.set(draft, kind.read(found, findings)),
-    print: (draft) => kind.print(slot.get(draft)),
   };
 }
 
@@ -103,19 +98,6 @@ export function readSlots(
     (result, [name, rule]) => ('read' in rule ? rule.read(result, fields[name], findings) : result),
     draft,
   );
-}
-
-/** Prints a message in the order of its rules: fields with a `readInto` rule, and the others as given. */
-export function printMessage(
-  draft: JobDraft,
-  rules: SlotRules,
-  others: Readonly<Record<string, unknown>> = {},
-): Record<string, unknown> {
-  const fields = Object.entries(rules).map(([name, rule]) => [
-    name,
-    'print' in rule ? rule.print(draft) : others[name],
-  ]);
-  return omitUndefined(Object.fromEntries(fields));
 }
 
 /** The rules for `openMapping`: every field of the table is read. */

@@ -1,5 +1,4 @@
 import type { KeyedText } from '#shared/job-file/draft/job-draft.ts';
-import { textMapOf, valuesOf } from '#shared/job-file/draft/print-fields.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import {
   type FoundNode,
@@ -9,19 +8,17 @@ import {
   readTextList,
   readTextMap,
 } from '#shared/job-file/parser/read-values.ts';
-import { readShortName, type ShortNames, toShortName } from '#shared/job-file/parser/short-names.ts';
+import { readShortName, type ShortNames } from '#shared/job-file/parser/short-names.ts';
 
 /** A JSON Schema (draft 2020-12). */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A kind of value: how it is read, validated, printed and documented. */
+/** A kind of value: how it is read, validated and documented. */
 export type Kind<T> = {
   /** Its name in the documentation, with its limits: `integer, 0 to 100`. */
   readonly type: string;
   readonly schema: JsonSchema;
   readonly read: (found: FoundNode | undefined, findings: Findings) => T;
-  /** The value as it is written in a file; undefined if the field is left out. */
-  readonly print: (value: T) => unknown;
   /** Whether the value is within the limits; reports a problem if not. */
   readonly check?: (value: T, findings: Findings) => boolean;
 };
@@ -32,7 +29,7 @@ export const SCALAR_LIST_SCHEMA = { type: 'array', items: SCALAR_SCHEMA } as con
 
 /** Text. The schema has a pattern or further keywords, if any; validation of the value is the checks' own. */
 export function text(schema: JsonSchema = {}): Kind<Located<string> | undefined> {
-  return { type: 'text', schema: { ...TEXT_SCHEMA, ...schema }, read: readText, print: (value) => value?.value };
+  return { type: 'text', schema: { ...TEXT_SCHEMA, ...schema }, read: readText };
 }
 
 export const TEXT = text();
@@ -62,7 +59,6 @@ export function integer({ min, max, code, remedy, ...rest }: IntegerLimits): Kin
     type: `integer, ${min} to ${max}`,
     schema: { type: 'integer', minimum: min, maximum: max, ...rest },
     read: readInteger,
-    print: (value) => value?.value,
     check: (value, findings) => {
       if (value === undefined || (value.value >= min && value.value <= max)) {
         return true;
@@ -80,7 +76,6 @@ export function flag(schema: JsonSchema = {}): Kind<Located<boolean> | undefined
     type: 'boolean',
     schema: { type: 'boolean', ...schema },
     read: readBoolean,
-    print: (value) => value?.value,
   };
 }
 
@@ -92,13 +87,12 @@ export function oneOf(names: ShortNames): Kind<Located<string> | undefined> {
       .join(', '),
     schema: { enum: Object.keys(names) },
     read: (found, findings) => readShortName(found, names, findings),
-    print: (value) => value && toShortName(value.value, names),
   };
 }
 
 /** A list of texts. */
 export function textList(schema: JsonSchema = SCALAR_LIST_SCHEMA): Kind<readonly Located<string>[] | undefined> {
-  return { type: 'list of texts', schema, read: readTextList, print: valuesOf };
+  return { type: 'list of texts', schema, read: readTextList };
 }
 
 /** A mapping of names to texts. */
@@ -107,6 +101,5 @@ export function textMap(schema: JsonSchema = {}): Kind<readonly Located<KeyedTex
     type: 'mapping',
     schema: { type: 'object', ...schema },
     read: readTextMap,
-    print: (list) => textMapOf(list),
   };
 }

@@ -25,7 +25,7 @@ export function parseSource(source: string | Uint8Array, fileName: string): Sour
       remedy: 'Specify the job file, not a package or a data file.',
     });
   }
-  const text = typeof source === 'string' ? source.replace(/^\uFEFF/, '') : decode(source);
+  const text = decodeJobFile(source);
   if (text === null) {
     const remedy = 'Save the file as UTF-8 text.';
     return rejectSource({ code: 'NOT_TEXT', message: `${fileName} is neither UTF-8 nor UTF-16 text.`, remedy });
@@ -110,8 +110,12 @@ function hasTooManyTokens(text: string): boolean {
   return false;
 }
 
-/** Detects the encoding by byte order mark, or by the position of the first null byte (YAML 1.2.2, section 5.2). */
-function decode(bytes: Uint8Array): string | null {
+/** The text of a job file, null if it is neither UTF-8 nor UTF-16. Detects the encoding by byte order mark, or by the position of the first null byte (YAML 1.2.2, section 5.2). */
+export function decodeJobFile(source: string | Uint8Array): string | null {
+  if (typeof source === 'string') {
+    return source.replace(/^\uFEFF/, '');
+  }
+  const bytes = source;
   const [first, second] = bytes;
   const isBigEndian = (first === 0xfe && second === 0xff) || first === 0;
   const isLittleEndian = (first === 0xff && second === 0xfe) || second === 0;

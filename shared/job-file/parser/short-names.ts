@@ -10,11 +10,6 @@ export function toApiName(text: string, names: ShortNames): string | undefined {
   return Object.entries(names).find(([name]) => simplify(name) === simplify(text))?.[1];
 }
 
-/** The short name of an API's name; names without one are unchanged. */
-export function toShortName(apiName: string, names: ShortNames): string {
-  return Object.entries(names).find(([, name]) => name === apiName)?.[0] ?? apiName;
-}
-
 /** Reads a short name as its API name; undefined if it is unknown, which is reported. */
 export function readShortName(
   found: FoundNode | undefined,

@@ -6,7 +6,7 @@ import { PERIMETER_SETTLING_MS_MAX } from '#shared/domain/timeouts.ts';
 import { type Dialect, fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { inFileOrder, locationOf } from '#shared/job-file/parser/findings.ts';
-import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { type JobToRead, jobTextOf, readJob } from '#shared/job-file/read-job.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
@@ -46,18 +46,14 @@ export type CheckPorts = Pick<AcceptPorts, 'jobs' | 'tunings'> & {
 
 /** A job file, from an upload or a message. */
 export type Submission = {
-  readonly text: Uint8Array;
-  /** For messages to the user: `job.yaml`. */
-  readonly fileName: string;
+  readonly job: JobToRead;
   /** Base of relative package paths: `gs://bucket/folder/`. */
   readonly packageBase: string;
   /** The package that contains the job file; installed if the file names no packages. */
   readonly enclosingPackage: InspectedPackage | null;
   /** The job id if the file sets none. */
   readonly fallbackJobId: string;
-  /** Replaces the job id of the file. */
-  readonly jobId?: string;
-  readonly source: Omit<JobSource, 'digest' | 'submittedBy'>;
+  readonly source: Omit<JobSource, 'digest' | 'submittedBy' | 'text'>;
   /** E-mail address that a signature has proven. */
   readonly submittedBy?: string | null | undefined;
   /** When its message was published, which can be delivered again; undefined for a request to the API. */
@@ -123,8 +119,8 @@ function retryDenial(outcome: Rejected, { publishedAt, now }: Submission): Rejec
 }
 
 async function checkAll(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {
-  const reading = readJobFile(submission.text, { fileName: submission.fileName });
-  const draft = withJobId(reading.draft, submission.jobId);
+  const reading = readJob(submission.job);
+  const { draft } = reading;
   const checked = draft && checkJob(draft, jobContextOf(ports.intake, submission, draft));
   // The check repeats the findings of the reading.
   const { warnings, unsupported } = checked ?? reading;
@@ -152,8 +148,9 @@ async function checkAll(ports: CheckPorts, submission: Submission): Promise<Subm
     return { outcome: { verdict: 'WAITING', jobId, ...waiting }, spec, images };
   }
   const pinnedPackages = packages.pin(programsOf(pinned.spec));
-  const digest = digestOf(submission.text, pinnedPackages, images);
-  const source = { ...submission.source, digest, submittedBy: submission.submittedBy ?? null };
+  const digest = digestOf(submission.job, pinnedPackages, images);
+  const text = jobTextOf(submission.job);
+  const source = { ...submission.source, digest, submittedBy: submission.submittedBy ?? null, text };
   const accepted: Accepted = {
     spec: { ...pinned.spec, passesJobDir: passesJobDir(spec, draft, packages) },
     source,
@@ -211,13 +208,6 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
       ...(resumed?.warnings ?? []),
     ],
   };
-}
-
-/** The draft with a job id that replaces its own. */
-function withJobId(draft: JobDraft | null, jobId: string | undefined): JobDraft | null {
-  return draft === null || jobId === undefined
-    ? draft
-    : { ...draft, jobId: { value: jobId, path: fieldPath(draft.dialect, 'jobId') } };
 }
 
 /** The study with its earlier tunings, and with as many parallel trials as this deployment can run. */

@@ -1,11 +1,13 @@
 import { buffer } from 'node:stream/consumers';
 import type { TimestampMs } from '#shared/domain/job.ts';
+import { type JobToRead, readJob } from '#shared/job-file/read-job.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { isSingleFileName } from '#shared/package/archive/archive-format.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
 import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
+import { readSentJob } from '#shared/protocol/job-text.ts';
 import { type Problem, REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import type { InspectedPackage } from '#shared/use-cases/intake/check-packages.ts';
 import { describeMissingJobFile } from '#shared/use-cases/intake/missing-job-file.ts';
@@ -25,8 +27,7 @@ export type Upload = ObjectName & { readonly generation: string; readonly publis
 export type UploadedJobFile = {
   /** The upload beside which the report is written. */
   readonly upload: ObjectInfo;
-  readonly text: Uint8Array;
-  readonly fileName: string;
+  readonly job: JobToRead;
   readonly enclosingPackage: InspectedPackage | null;
 };
 
@@ -103,7 +104,7 @@ async function classifyJobFile(objects: ObjectStore, upload: ObjectInfo): Promis
   }
   const text = await readText(objects, upload);
   if (isJobFile(text, upload.name)) {
-    const jobFile = { upload, text, fileName: fileNameOf(upload.name), enclosingPackage: null };
+    const jobFile = { upload, job: readSentJob(text, fileNameOf(upload.name)), enclosingPackage: null };
     return { kind: 'JOB_FILE', jobFiles: [jobFile] };
   }
   if (!isAtRoot(upload.name)) {
@@ -123,7 +124,7 @@ async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promis
   const enclosed = report.jobFiles.find(({ path, text }) => isJobFile(Buffer.from(text), path));
   if (enclosed !== undefined) {
     const enclosingPackage = { uri: toGsUri(upload), generation: upload.generation, report };
-    const jobFile = { upload, text: Buffer.from(enclosed.text), fileName: enclosed.path, enclosingPackage };
+    const jobFile = { upload, job: readSentJob(Buffer.from(enclosed.text), enclosed.path), enclosingPackage };
     return { kind: 'PACKAGE_WITH_JOB_FILE', jobFiles: [jobFile] };
   }
   const jobFiles = await findWaitingJobFiles(objects, upload);
@@ -155,12 +156,11 @@ export async function findWaitingJobFiles(
   const namesOfPackage = [toGsUri(upload), packageName, `./${packageName}`];
   const waiting: UploadedJobFile[] = [];
   for (const info of await listJobFiles(objects, upload)) {
-    const text = await readText(objects, info);
-    const fileName = fileNameOf(info.name);
-    const { draft } = readJobFile(text, { fileName });
+    const job = readSentJob(await readText(objects, info), fileNameOf(info.name));
+    const { draft } = readJob(job);
     const named = (draft?.pools ?? []).flatMap(({ program }) => program.packageUris ?? []);
     if (named.some(({ value }) => namesOfPackage.includes(value))) {
-      waiting.push({ upload: info, text, fileName, enclosingPackage: null });
+      waiting.push({ upload: info, job, enclosingPackage: null });
     }
   }
   return waiting;

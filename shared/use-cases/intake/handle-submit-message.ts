@@ -1,6 +1,7 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
+import { readSentJob } from '#shared/protocol/job-text.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { redeliverIfTransient, reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
@@ -39,8 +40,7 @@ async function submitMessage(
   const reportObject = reportObjectOfMessage(uploadBucket, messageId);
   const source = { uri: uriOfMessage(messageId), deliveryId: messageId, reportUri: toGsUri(reportObject) };
   const outcome = await submitJob(ports, {
-    text: data,
-    fileName: 'the message',
+    job: readSentJob(data, 'the message'),
     packageBase: `gs://${uploadBucket}/`,
     enclosingPackage: null,
     fallbackJobId: `job_${messageId}`,

@@ -60,10 +60,9 @@ async function submitJobFiles(
   return outcomes.at(-1);
 }
 
-function submissionOf({ upload, text, fileName, enclosingPackage }: UploadedJobFile, times: Times): Submission {
+function submissionOf({ upload, job, enclosingPackage }: UploadedJobFile, times: Times): Submission {
   return {
-    text,
-    fileName,
+    job,
     packageBase: `gs://${upload.bucket}/${folderOf(upload.name)}`,
     enclosingPackage,
     fallbackJobId: fallbackJobIdOf(upload),

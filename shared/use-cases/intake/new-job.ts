@@ -3,6 +3,7 @@ import type { JobIn, JobSource, PackageRef, TimestampMs, TrialRef, Warning } fro
 import { ACCEPTED_BYTES_MAX, jsonBytesOf, WARNINGS_BYTES_MAX } from '#shared/domain/job-size.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
+import type { JobToRead } from '#shared/job-file/read-job.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
 
@@ -59,13 +60,16 @@ export function newJob(
   };
 }
 
-/** Hexadecimal SHA-256 by which a repeated submission of the same job file, packages and images is recognized. */
+/** Hexadecimal SHA-256 by which a repeated submission of the same job, packages and images is recognized. */
 export function digestOf(
-  text: Uint8Array,
+  { jobFile, command, flags }: JobToRead,
   packages: readonly PackageRef[],
   images: readonly ResolvedImage[] = [],
 ): string {
-  const hash = createHash('sha256').update(text);
+  const hash = createHash('sha256').update(jobFile ?? '');
+  if (flags.length > 0) {
+    hash.update(JSON.stringify([command, flags]));
+  }
   for (const { uri, crc32c, sizeBytes } of packages) {
     hash.update(`\n${uri} ${crc32c} ${sizeBytes}`);
   }
@@ -75,13 +79,18 @@ export function digestOf(
   return hash.digest('hex');
 }
 
+type Limited = { readonly warnings: readonly Warning[]; readonly source: JobSource };
+
 /**
  * The job or tuning with its warnings truncated to WARNINGS_BYTES_MAX, or the problem if it exceeds ACCEPTED_BYTES_MAX.
+ * Its text is stored if it fits as well: nothing but the definition needs it.
  */
-export function enforceSizeLimit<Record extends { readonly warnings: readonly Warning[] }>(
+export function enforceSizeLimit<Record extends Limited>(
   record: Record,
 ): { readonly limited: Record } | { readonly problem: Problem } {
-  const limited = { ...record, warnings: truncateWarnings(record.warnings) };
+  const whole = { ...record, warnings: truncateWarnings(record.warnings) };
+  const hasSpace = jsonBytesOf(whole) <= ACCEPTED_BYTES_MAX;
+  const limited = hasSpace ? whole : { ...whole, source: { ...whole.source, text: null } };
   const sizeBytes = jsonBytesOf(limited);
   if (sizeBytes <= ACCEPTED_BYTES_MAX) {
     return { limited };

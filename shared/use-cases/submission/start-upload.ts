@@ -5,10 +5,11 @@ import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import type { StartUpload } from '#shared/protocol/submission.ts';
 import { jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
 import type { Submission, SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
+import { digestOf } from '#shared/use-cases/intake/new-job.ts';
 import { findRefusal, type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
 import { assemblePackage, keepPackage, keptPackageOf } from '#shared/use-cases/submission/staged-upload.ts';
-import { digestOf, reportUriOf, type Submitter } from '#shared/use-cases/submission/submit-job-file.ts';
+import { reportUriOf, type Submitter } from '#shared/use-cases/submission/submit-job-file.ts';
 import { submissionOf } from '#shared/use-cases/submission/validate-upload.ts';
 
 type UploadToStart = StartUpload & Submitter & { readonly uploadId: string };
@@ -61,7 +62,7 @@ function submissionFrom({ intake }: SubmitPorts, found: PackageToSubmit, facts: 
       source: {
         uri: submission.source.uri,
         // The same package with another job file is another submission.
-        deliveryId: `${info.generation}/${digestOf(submission.text)}`,
+        deliveryId: `${info.generation}/${digestOf(submission.job, [])}`,
         reportUri: reportUriOf(intake, given.jobId),
       },
       submittedBy: given.submittedBy,

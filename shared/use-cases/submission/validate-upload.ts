@@ -1,8 +1,10 @@
 import { priceOf } from '#shared/catalog/price.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
-import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
+import { readJob } from '#shared/job-file/read-job.ts';
+import { validateReading } from '#shared/job-file/validate-job-file.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
+import { readSentJob } from '#shared/protocol/job-text.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { SubmissionVerdict, ValidateUpload } from '#shared/protocol/submission.ts';
 import {
@@ -53,22 +55,17 @@ const NO_PROBLEMS = { verdict: 'ACCEPTED', problems: [] } as const;
 type Facts = { readonly info: ObjectInfo; readonly given: Omit<Given, 'partCount'>; readonly now: TimestampMs };
 
 /** The submission of an uploaded package; null if it has no job file. */
-export function submissionOf(
-  { inspected, jobFile }: PackageToSubmit,
-  { info, given, now }: Facts,
-): (Submission & { readonly jobId?: string }) | null {
+export function submissionOf({ inspected, jobFile }: PackageToSubmit, { info, given, now }: Facts): Submission | null {
   if (jobFile === null) {
     return null;
   }
   const { jobId, uploadId } = given;
   const { uri } = inspected;
   return {
-    text: Buffer.from(jobFile.text),
-    fileName: jobFile.fileName,
+    job: { ...readSentJob(Buffer.from(jobFile.text), jobFile.fileName), ...(jobId !== undefined && { jobId }) },
     packageBase: uri.slice(0, uri.lastIndexOf('/') + 1),
     enclosingPackage: inspected,
     fallbackJobId: `job_${uploadId}`,
-    ...(jobId === undefined ? {} : { jobId }),
     source: { uri, deliveryId: info.generation, reportUri: '' },
     now,
   };
@@ -101,9 +98,8 @@ function verdictOf(
 
 /** The machines and their price, as far as the job file is valid there. */
 function planOf(ports: CheckPorts, submission: Submission, spec: JobSpec | null): SubmissionVerdict['plan'] {
-  const { fileName } = submission;
   const context = jobContextOf(ports.intake, submission);
-  const { plan, price, trials } = validateJobFile(submission.text, { fileName, context });
+  const { plan, price, trials } = validateReading(readJob(submission.job), context);
   if (plan === null || price === null) {
     return null;
   }

@@ -30,7 +30,8 @@ export function trialJobOf(
   trial: Trial,
   { now, timeouts }: { readonly now: TimestampMs; readonly timeouts: Timeouts },
 ): Job {
-  const { source, zones, packages } = tuning;
+  const { zones, packages } = tuning;
+  const source = { ...tuning.source, text: null };
   const ref = trialRefOf(tuning, trial);
   return newJob(trialSpecOf(tuning, trial), { source, zones, packages, warnings: [], now, timeouts, trial: ref });
 }

@@ -69,6 +69,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       deliveryId: '1',
       reportUri: 'gs://uploads/job.yaml.report.json',
       submittedBy: null,
+      text: null,
       digest: 'd1',
     },
     warnings: [],

@@ -117,6 +117,8 @@ function definitionOf(jobId: string): NonNullable<FixtureJob['definition']> {
   const jobFile = `name: ${jobId}\nimage: ${TRAINER}\nmachine: a2-highgpu-1g\nkeepOnFailure: 30m\n`;
   const packages = [{ uri: `gs://uploads/${jobId}.tar.gz`, sizeBytes: 48_211 }];
   const command = `npx dropforge jobs submit ${jobId}_2 --file job.yaml`;
-  const repetition = { jobId: `${jobId}_2`, jobFile: jobFile.replace(jobId, `${jobId}_2`), command };
+  const submitted = { jobId: `${jobId}_2`, jobFile };
+  const submission = { ...submitted, fileName: 'job.yaml', command: 'jobs submit training' as const, flags: [] };
+  const repetition = { ...submitted, command, submission };
   return { jobId, jobFile, dialect: 'dropforge', isComplete: true, args: [], warnings: [], packages, repetition };
 }

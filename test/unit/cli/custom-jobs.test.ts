@@ -4,7 +4,9 @@ import { text } from 'node:stream/consumers';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import { readJob } from '#shared/job-file/read-job.ts';
+import { readSentJob } from '#shared/protocol/job-text.ts';
 import { runCli, startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
 import { TRAINER, tarGzOf } from '../../support/package/build-archives.ts';
 
@@ -33,15 +35,28 @@ const create = (...argv: string[]) =>
 const EXECUTOR = 'us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-11.py310:latest';
 const PYTHON = `machine-type=n1-standard-8,executor-image-uri=${EXECUTOR},python-module=trainer.task`;
 const BUILT = `${PYTHON},local-package-path=app`;
+const APP = 'gs://uploads/app.tar.gz';
 
 async function dryRun(...argv: string[]) {
   const { stdout, stderr } = await create('--dry-run', '--format=json', ...argv);
-  const shown = JSON.parse(stdout) as { spec: object | null; jobFile: string; problems: object[]; warnings: object[] };
-  return { ...shown, stderr, pools: poolsOf(parse(shown.jobFile)) };
+  const shown = JSON.parse(stdout) as {
+    spec: JobSpec | null;
+    flags: string[];
+    problems: object[];
+    warnings: object[];
+  };
+  const groups = shown.spec?.replicaGroups.map((group) => ({
+    ...group,
+    program: group.program ?? shown.spec?.program,
+  }));
+  return { ...shown, stderr, groups };
 }
 
-function poolsOf(job: { jobSpec: { workerPoolSpecs: unknown } }): unknown {
-  return job.jobSpec.workerPoolSpecs;
+/** What was submitted, with its flags applied. */
+async function readSent(jobId: string) {
+  const { draft } = readJob(readSentJob(Buffer.from(await readUploaded(`${jobId}/job.yaml`)), 'job.yaml'));
+  const pools = draft?.pools.map(({ program }) => program.packageUris?.map(({ value }) => value));
+  return { displayName: draft?.displayName?.value, pools };
 }
 
 async function readUploaded(name: string): Promise<string> {
@@ -76,20 +91,16 @@ describe('dropforge custom-jobs create', () => {
     expect(stderr).toBe('');
     expect(stdout).toContain('Job Run_1 ACCEPTED');
     expect(code).toBe(0);
-    const job = parse(await readUploaded('Run_1/job.yaml'));
-    expect(job.displayName).toBe('Run 1');
-    expect(poolsOf(job)).toMatchObject([
-      {
-        replicaCount: 1,
-        pythonPackageSpec: {
-          packageUris: [
-            expect.stringMatching(/^gs:\/\/jobs\/Run_1\/packages\/[0-9a-f]{64}\/app-0\.0\.0\.tar\.gz$/),
-            expect.stringMatching(/\/dep\.tar\.gz$/),
-            'gs://libs/x.whl',
-          ],
-        },
-      },
-    ]);
+    expect(await readSent('Run_1')).toEqual({
+      displayName: 'Run 1',
+      pools: [
+        [
+          expect.stringMatching(/^gs:\/\/jobs\/Run_1\/packages\/[0-9a-f]{64}\/app-0\.0\.0\.tar\.gz$/),
+          expect.stringMatching(/\/dep\.tar\.gz$/),
+          'gs://libs/x.whl',
+        ],
+      ],
+    });
     const files = await readPackage();
     expect(files.get('app/requirements.txt')).toBe(
       '# what we need\nnumpy>=2,<3\npandas[aws]  # tables\n\nscipy\nrich\n',
@@ -103,7 +114,7 @@ describe('dropforge custom-jobs create', () => {
     const { code, stderr } = await create(spec);
     const again = /Job Run_1 already exists: this one is submitted as (Run_1_\d{6}_\d{6})\.\n/.exec(stderr)?.[1] ?? '';
     expect([code, again]).toEqual([0, expect.stringMatching(/^Run_1_/)]);
-    expect(parse(await readUploaded(`${again}/job.yaml`)).displayName).toMatch(/^Run 1 \d{6}_\d{6}$/);
+    expect((await readSent(again)).displayName).toMatch(/^Run 1 \d{6}_\d{6}$/);
   });
 
   it('rejects requirements that cannot be added to the package', async () => {
@@ -116,9 +127,9 @@ describe('dropforge custom-jobs create', () => {
   it('submits a script with the files beside it', async () => {
     await writeFile(join(work, 'app', 'train-all.py'), 'print(1)\n');
     const script = BUILT.replace('python-module=trainer.task', 'script=train-all.py');
-    const { pools, problems } = await dryRun(`--worker-pool-spec=${script}`);
+    const { groups, problems } = await dryRun(`--worker-pool-spec=${script}`);
     expect(problems).toEqual([]);
-    expect(pools).toMatchObject([{ pythonPackageSpec: { pythonModule: 'train-all.py' } }]);
+    expect(groups).toMatchObject([{ program: { module: 'train-all.py' } }]);
     const missing = await dryRun(`--worker-pool-spec=${script.replace('train-all', 'train')}`);
     expect(missing.problems).toMatchObject([
       { code: 'MODULE_NOT_FOUND', message: expect.stringContaining('Similar names: train-all.py') },
@@ -127,7 +138,7 @@ describe('dropforge custom-jobs create', () => {
 
   it('supports every key of a pool and passes the arguments to every pool', async () => {
     const gpus = 'accelerator-type=nvidia-tesla-t4,accelerator-count=2';
-    const { pools } = await dryRun(
+    const { groups } = await dryRun(
       `--worker-pool-spec=replica-count=1,machine-type=n1-standard-8,${gpus},container-image-uri=gcr.io/a/b`,
       '--worker-pool-spec=',
       `--worker-pool-spec=replica-count=2,${PYTHON}`,
@@ -137,47 +148,41 @@ describe('dropforge custom-jobs create', () => {
       '--command=python,run.py',
     );
     const args = ['--epochs=3', '--fast', '--names=a,b'];
-    expect(pools).toEqual([
+    expect(groups).toMatchObject([
       {
-        machineSpec: { machineType: 'n1-standard-8', acceleratorType: 'NVIDIA_TESLA_T4', acceleratorCount: 2 },
-        replicaCount: 1,
-        containerSpec: { imageUri: 'gcr.io/a/b', command: ['python', 'run.py'], args },
+        role: 'master',
+        count: 1,
+        machineType: 'n1-standard-8',
+        accelerator: { type: 'nvidia-tesla-t4', count: 2 },
+        program: { imageUri: 'gcr.io/a/b', command: ['python', 'run.py'], args },
       },
-      {},
       {
-        machineSpec: { machineType: 'n1-standard-8' },
-        replicaCount: 2,
-        pythonPackageSpec: {
-          executorImageUri: EXECUTOR,
-          packageUris: ['gs://libs/p.tar.gz', 'gs://libs/q.whl'],
-          pythonModule: 'trainer.task',
-          args,
-        },
+        role: 'ps',
+        count: 2,
+        machineType: 'n1-standard-8',
+        program: { packageUris: ['gs://libs/p.tar.gz', 'gs://libs/q.whl'], module: 'trainer.task', args },
       },
     ]);
   });
 
   it('runs the first pool’s built package in pools without a program', async () => {
-    const { pools } = await dryRun(
+    const { groups } = await dryRun(
       `--worker-pool-spec=${BUILT}`,
       '--worker-pool-spec=machine-type=n1-standard-4,replica-count=3',
     );
-    expect(pools).toMatchObject([
-      { pythonPackageSpec: { packageUris: ['app.tar.gz'] } },
-      { replicaCount: 3, pythonPackageSpec: { packageUris: ['app.tar.gz'], pythonModule: 'trainer.task' } },
+    expect(groups).toMatchObject([
+      { program: { packageUris: [APP] } },
+      { count: 3, program: { packageUris: [APP], module: 'trainer.task' } },
     ]);
   });
 
   it('builds a package once that several pools name', async () => {
-    const { pools, problems } = await dryRun(
+    const { groups, problems } = await dryRun(
       `--worker-pool-spec=${BUILT}`,
       `--worker-pool-spec=${BUILT},replica-count=2`,
     );
     expect(problems).toEqual([]);
-    expect(pools).toMatchObject([
-      { pythonPackageSpec: { packageUris: ['app.tar.gz'] } },
-      { replicaCount: 2, pythonPackageSpec: { packageUris: ['app.tar.gz'] } },
-    ]);
+    expect(groups).toMatchObject([{ program: { packageUris: [APP] } }, { count: 2, program: { packageUris: [APP] } }]);
   });
 
   it('overrides the file with flags and reports flags without effect', async () => {
@@ -185,7 +190,7 @@ describe('dropforge custom-jobs create', () => {
       join(work, 'spec.yaml'),
       `workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: {executorImageUri: '${EXECUTOR}', packageUris: [gs://old/p.whl], pythonModule: a.b}}]\nserviceAccount: old@lab.iam.gserviceaccount.com\n`,
     );
-    const { pools, jobFile, warnings } = await dryRun(
+    const { groups, spec, flags, warnings } = await dryRun(
       '--config=spec.yaml',
       '--python-package-uris=gs://new/p.whl',
       '--args=x',
@@ -195,17 +200,13 @@ describe('dropforge custom-jobs create', () => {
       '--enable-dashboard-access',
       '--enable-web-access',
     );
-    expect(pools).toMatchObject([
-      { pythonPackageSpec: { packageUris: ['gs://new/p.whl'], pythonModule: 'a.b', args: ['x'] } },
-    ]);
-    expect(parse(jobFile)).toMatchObject({
+    expect(groups).toMatchObject([{ program: { packageUris: ['gs://new/p.whl'], module: 'a.b', args: ['x'] } }]);
+    expect(spec).toMatchObject({
       labels: { team: 'vision' },
-      jobSpec: {
-        serviceAccount: 'new@lab.iam.gserviceaccount.com',
-        enableWebAccess: true,
-        dropforgeSecrets: { HF_TOKEN: 'hf-token:3' },
-      },
+      serviceAccount: 'new@lab.iam.gserviceaccount.com',
+      secrets: { HF_TOKEN: { secret: 'hf-token', version: '3' } },
     });
+    expect(flags).toContain('--enable-web-access');
     expect(warnings).toContainEqual(expect.objectContaining({ path: '--enable-dashboard-access' }));
   });
 

@@ -1,8 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { runCli } from '../../support/cli/test-cloud.ts';
 import { TRAINER, tarGzOf } from '../../support/package/build-archives.ts';
 
@@ -24,7 +23,13 @@ const FLAGS = ['--module-name', 'trainer.task', '--region', 'us-central1', '--sc
 /** Not a key, but formatted like one. */
 const KEY = `KEY = '''${['-----BEGIN', 'PRIVATE KEY-----'].join(' ')}\n${'MIIEvQIBADANBgkqhkiG9w0B'.repeat(8)}\n'''\n`;
 
-type DryRun = { spec: object | null; jobFile: string | null; plan: object | null; problems: { code: string }[] };
+type DryRun = {
+  spec: object | null;
+  jobFile: string | null;
+  flags: string[];
+  plan: object | null;
+  problems: { code: string }[];
+};
 
 async function dryRunJson(...argv: string[]): Promise<DryRun> {
   const [first] = (await dryRun('--format=json', ...argv)).json() as [DryRun];
@@ -35,7 +40,9 @@ describe('dropforge jobs submit training --dry-run', () => {
   it('prints the completed job and its machines without a cloud', async () => {
     const result = await dryRun(...FLAGS, '--package-path', 'trainer', '--labels', 'a=b', '--', '--epochs', '3');
     expect(result).toMatchObject({ code: 0, stderr: '' });
-    expect(result.stdout).toContain('jobId: one');
+    expect(result.stdout).toMatch(
+      /^dropforge jobs submit training one --module-name=trainer\.task --packages=trainer\.tar\.gz .*-- --epochs 3$/m,
+    );
     expect(result.stdout).toMatch(
       /^ {2}ROLE +COUNT +MACHINE +GPUS PER VM +PROVISIONING\n {2}master +1 +n1-standard-4 +- +on demand$/m,
     );
@@ -44,25 +51,23 @@ describe('dropforge jobs submit training --dry-run', () => {
 
   it('prints the same as JSON', async () => {
     const flags = [...FLAGS, '--package-path', 'trainer', '--packages', './dep.tar.gz,gs://libs/x.whl', '--labels=a=b'];
-    const { spec, jobFile, plan, problems } = await dryRunJson(...flags, '--', '--epochs', '3');
+    const { spec, plan, problems } = await dryRunJson(...flags, '--', '--epochs', '3');
     expect(problems).toEqual([]);
-    expect(spec).toMatchObject({ jobId: 'one', labels: { a: 'b' }, region: 'us-central1' });
-    expect(plan).toMatchObject({ groups: [{ role: 'master', count: 1 }], provisioningModel: 'STANDARD' });
-    expect(parse(jobFile ?? '')).toEqual({
+    expect(spec).toMatchObject({
       jobId: 'one',
       labels: { a: 'b' },
-      trainingInput: {
-        scaleTier: 'BASIC',
-        packageUris: ['trainer.tar.gz', 'dep.tar.gz', 'gs://libs/x.whl'],
-        pythonModule: 'trainer.task',
+      region: 'us-central1',
+      program: {
+        packageUris: ['gs://uploads/trainer.tar.gz', 'gs://uploads/dep.tar.gz', 'gs://libs/x.whl'],
+        module: 'trainer.task',
         args: ['--epochs', '3'],
-        region: 'us-central1',
       },
     });
+    expect(plan).toMatchObject({ groups: [{ role: 'master', count: 1 }], provisioningModel: 'STANDARD' });
   });
 
-  it('adds secrets to a job in any format and writes them to its job file', async () => {
-    const { spec, jobFile } = await dryRunJson(
+  it('adds secrets to a job in any format', async () => {
+    const { spec } = await dryRunJson(
       ...FLAGS,
       '--packages=gs://libs/x.whl',
       '--set-secrets=HF_TOKEN=hf-token:3,WANDB_API_KEY=wandb-key',
@@ -75,18 +80,8 @@ describe('dropforge jobs submit training --dry-run', () => {
         INDEX: { project: 'acme', secret: 'index', version: 'latest' },
       },
     });
-    expect(parse(jobFile ?? '')).toMatchObject({
-      trainingInput: {
-        dropforgeSecrets: {
-          HF_TOKEN: 'hf-token:3',
-          WANDB_API_KEY: 'wandb-key',
-          INDEX: 'projects/acme/secrets/index/versions/latest',
-        },
-      },
-    });
     await writeFile(join(work, 'own.yaml'), 'module: a.b\npackages: ["gs://libs/p.tar.gz"]\nsecrets: {A: a}\n');
     const own = await dryRunJson('--config=own.yaml', '--set-secrets=B=b');
-    expect(parse(own.jobFile ?? '')).toMatchObject({ secrets: { B: 'b' } });
     expect(own.spec).toMatchObject({ secrets: { B: { secret: 'b' } } });
   });
 
@@ -115,11 +110,10 @@ describe('dropforge jobs submit training --dry-run', () => {
       join(work, 'job.yaml'),
       'trainingInput: {region: europe-west4, pythonModule: a.b, packageUris: ["gs://packages/p.tar.gz"], scaleTier: BASIC}\n',
     );
-    const { code, stdout } = await dryRun('--config', 'job.yaml', '--region', 'us-east1');
-    expect(code).toBe(0);
-    expect(stdout).toContain('us-east1');
-    expect(stdout).not.toContain('europe-west4');
-    expect(stdout).toContain('a.b');
+    const { spec, jobFile, flags } = await dryRunJson('--config', 'job.yaml', '--region', 'us-east1');
+    expect(spec).toMatchObject({ region: 'us-east1', program: { module: 'a.b' } });
+    // What is submitted is the file as it is written, and beside it the flags.
+    expect([jobFile, flags]).toEqual([await readFile(join(work, 'job.yaml'), 'utf8'), ['--region=us-east1']]);
   });
 
   it('prints the machines even if the job is rejected', async () => {

@@ -13,9 +13,9 @@ const VERTEX =
   'workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: {executorImageUri: ' +
   'us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-11.py310:latest, packageUris: [dist/dep.tar.gz], pythonModule: trainer.task}}]';
 
-async function readJob(): Promise<unknown> {
+async function readSent(): Promise<{ readonly jobFile: string; readonly flags: readonly string[] }> {
   const object = await cloud().store.read({ bucket: 'uploads', name: 'one/job.yaml' });
-  return object === undefined ? undefined : parse(await text(object));
+  return JSON.parse(object === undefined ? '{}' : await text(object));
 }
 
 /** Writes a job file with a package in `dist` beside it, in another folder than the caller's working directory. */
@@ -29,21 +29,24 @@ async function writeJobFile(content: string): Promise<string> {
 describe('packages that a job file references by a relative path', () => {
   it('are uploaded from beside the job file', async () => {
     const config = await writeJobFile(
-      'name: one\nmodule: trainer.task\npackages: [dist/dep.tar.gz, gs://libs/q.whl]\n',
+      '# Ours.\nname: one\nmodule: trainer.task\npackages: [dist/dep.tar.gz, gs://libs/q.whl] # theirs\n',
     );
     expect(await submit('--config', config)).toMatchObject({ code: 0 });
     expect(await listNames('jobs')).toEqual([expect.stringMatching(/dep\.tar\.gz$/)]);
-    expect(await readJob()).toMatchObject({ packages: [expect.stringMatching(UPLOADED), 'gs://libs/q.whl'] });
+    const { jobFile } = await readSent();
+    expect(parse(jobFile).packages).toEqual([expect.stringMatching(UPLOADED), 'gs://libs/q.whl']);
+    // Only their names are others in what is submitted.
+    expect(jobFile).toMatch(
+      /^# Ours\.\nname: one\nmodule: trainer\.task\npackages: \[.*, gs:\/\/libs\/q\.whl\] # theirs\n$/,
+    );
   });
 
   it('are uploaded for custom jobs', async () => {
     const config = await writeJobFile(VERTEX);
     const argv = ['custom-jobs', 'create', '--display-name=one', '--region=us-central1', '--config', config];
     expect(await runCli(argv, { dataDir: cloud().dataDir, cwd: work() })).toMatchObject({ code: 0 });
-    expect(await readJob()).toMatchObject({
-      customJob: {
-        jobSpec: { workerPoolSpecs: [{ pythonPackageSpec: { packageUris: [expect.stringMatching(UPLOADED)] } }] },
-      },
+    expect(parse((await readSent()).jobFile)).toMatchObject({
+      workerPoolSpecs: [{ pythonPackageSpec: { packageUris: [expect.stringMatching(UPLOADED)] } }],
     });
   });
 
@@ -59,12 +62,12 @@ describe('packages that a job file references by a relative path', () => {
     const config = await writeJobFile('name: one\nmodule: trainer.task\npackages: [dist/dep.tar.gz]\n');
     expect(await submit('--config', config, '--packages', 'gs://libs/p.tar.gz')).toMatchObject({ code: 0 });
     expect(await listNames('jobs')).toEqual([]);
-    expect(await readJob()).toMatchObject({ packages: ['gs://libs/p.tar.gz'] });
+    expect((await readSent()).flags).toEqual(['--packages=gs://libs/p.tar.gz']);
   });
 
   it('remain references if they are not beside the job file', async () => {
     const config = await writeJobFile('name: one\nmodule: trainer.task\npackages: [dist/later.tar.gz]\n');
     expect(await submit('--config', config)).toMatchObject({ code: 0 });
-    expect(await readJob()).toMatchObject({ packages: ['dist/later.tar.gz'] });
+    expect(parse((await readSent()).jobFile).packages).toEqual(['dist/later.tar.gz']);
   });
 });

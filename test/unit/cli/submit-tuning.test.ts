@@ -2,7 +2,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { startCloudForEachTest } from '../../support/cli/submit-under-test.ts';
 import { runCli } from '../../support/cli/test-cloud.ts';
 
@@ -44,24 +43,20 @@ async function write(name: string, content: string): Promise<void> {
 
 async function dryRun(...argv: string[]) {
   const { stdout } = await create('--display-name=Search', '--dry-run', '--format=json', ...argv);
-  return JSON.parse(stdout) as { jobFile: string; spec: { study: object } | null; problems: { path: string }[] };
+  return JSON.parse(stdout) as { flags: string[]; spec: { study: object } | null; problems: { path: string }[] };
 }
 
 describe('dropforge hp-tuning-jobs create', () => {
   it('submits the tuning with the flags of gcloud', async () => {
     await write('hp.yaml', STUDY);
     const flags = ['--max-trial-count=40', '--parallel-trial-count', '4', '--algorithm=random-search', '--max-cost=20'];
-    const { jobFile } = await dryRun('--region=us-central1', '--labels=a=b', '--config=hp.yaml', ...flags);
-    expect(parse(jobFile)).toMatchObject({
-      hyperparameterTuningJob: {
-        displayName: 'Search',
-        maxTrialCount: 40,
-        parallelTrialCount: 4,
-        studySpec: { algorithm: 'RANDOM_SEARCH' },
-        dropforgeMaxCost: 20,
-        labels: { a: 'b' },
-      },
+    const { spec, flags: sent } = await dryRun('--region=us-central1', '--labels=a=b', '--config=hp.yaml', ...flags);
+    expect(spec).toMatchObject({
+      jobId: 'Search',
+      study: { trialsMax: 40, parallelTrialsMax: 4, algorithm: 'RANDOM', maxCostUsd: 20 },
+      labels: { a: 'b' },
     });
+    expect(sent).toContain('--algorithm=random-search');
   });
 
   it('keeps the numbers of the file, or runs one trial as gcloud does', async () => {
@@ -110,8 +105,12 @@ describe('the plan of a tuning', () => {
     );
     expect(stderr).not.toContain('pass --max-cost');
     const object = await cloud().store.read({ bucket: 'uploads', name: 'one/job.yaml' });
-    expect(parse(object === undefined ? '' : await text(object))).toMatchObject({
-      trainingInput: { hyperparameters: { maxTrials: 8, dropforgeMaxCost: 7.5 } },
+    expect(JSON.parse(object === undefined ? '' : await text(object))).toEqual({
+      jobFile: AI_PLATFORM,
+      fileName: 'aip.yaml',
+      command: 'jobs submit training',
+      flags: ['--max-cost=7.5'],
+      jobId: 'one',
     });
   });
 

@@ -2,15 +2,24 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { readJob } from '#shared/job-file/read-job.ts';
+import { checkJob } from '#shared/job-file/validation/check-job.ts';
+import { readSentJob } from '#shared/protocol/job-text.ts';
 import { PROGRAM, startCloudForEachTest } from '../../support/cli/submit-under-test.ts';
 import { viewOf } from '../../support/cli/test-cloud.ts';
+import { CONTEXT } from '../../support/job-file/context.ts';
 
 const { cloud, work, submit, answer, listNames } = startCloudForEachTest();
 
-async function readJob(jobId = 'one'): Promise<unknown> {
+async function readSent(jobId = 'one'): Promise<unknown> {
   const object = await cloud().store.read({ bucket: 'uploads', name: `${jobId}/job.yaml` });
-  return object === undefined ? undefined : parse(await text(object));
+  return object === undefined ? undefined : JSON.parse(await text(object));
+}
+
+/** The specification of what was sent. */
+async function specOf(jobId = 'one') {
+  const { draft } = readJob(readSentJob(Buffer.from(JSON.stringify(await readSent(jobId))), 'job.yaml'));
+  return draft && checkJob(draft, CONTEXT).spec;
 }
 
 describe('dropforge jobs submit training', () => {
@@ -37,16 +46,26 @@ describe('dropforge jobs submit training', () => {
       expect.stringMatching(/^one\/packages\/[0-9a-f]{64}\/(dep\.tar\.gz|trainer-0\.0\.0\.tar\.gz)$/),
     ]);
     const uriOf = (file: string) => `gs://jobs/${packages.find((name) => name.endsWith(file))}`;
-    expect(await readJob()).toEqual({
+    const packageUris = [uriOf('trainer-0.0.0.tar.gz'), uriOf('dep.tar.gz'), 'gs://libs/other.tar.gz'];
+    expect(await readSent()).toEqual({
+      jobFile: null,
+      fileName: 'job.yaml',
+      command: 'jobs submit training',
+      flags: [
+        '--module-name=trainer.task',
+        `--packages=${packageUris}`,
+        '--scale-tier=basic-gpu',
+        '--region=us-central1',
+        '--labels=team=vision,run=7',
+        ...['--', '--epochs', '3', '--job-dir', 'mine'],
+      ],
+      jobId: 'one',
+    });
+    expect(await specOf()).toMatchObject({
       jobId: 'one',
       labels: { team: 'vision', run: '7' },
-      trainingInput: {
-        scaleTier: 'BASIC_GPU',
-        pythonModule: 'trainer.task',
-        region: 'us-central1',
-        packageUris: [uriOf('trainer-0.0.0.tar.gz'), uriOf('dep.tar.gz'), 'gs://libs/other.tar.gz'],
-        args: ['--epochs', '3', '--job-dir', 'mine'],
-      },
+      region: 'us-central1',
+      program: { module: 'trainer.task', packageUris, args: ['--epochs', '3', '--job-dir', 'mine'] },
     });
   });
 
@@ -63,7 +82,7 @@ describe('dropforge jobs submit training', () => {
         packageUris: ['gs://old/package.tar.gz'],
       },
     };
-    await writeFile(join(work(), 'job.json'), JSON.stringify(file));
+    await writeFile(join(work(), 'job.json'), JSON.stringify(file, null, 2));
     const flags = [
       '--scale-tier',
       'custom',
@@ -83,21 +102,19 @@ describe('dropforge jobs submit training', () => {
       '--module-name',
       'trainer.task',
     );
-    expect(await readJob()).toEqual({
+    expect(await readSent()).toMatchObject({ jobFile: JSON.stringify(file, null, 2), fileName: 'job.json' });
+    expect(await specOf()).toMatchObject({
       jobId: 'one',
       labels: { from: 'file' },
-      trainingInput: {
-        scaleTier: 'CUSTOM',
-        masterType: 'n1-standard-8',
-        pythonModule: 'trainer.task',
-        region: 'europe-west4',
-        jobDir: 'gs://jobs/here',
+      replicaGroups: [
+        { machineType: 'n1-standard-8', accelerator: { type: 'nvidia-tesla-t4', count: 2 }, bootDiskGib: 200 },
+      ],
+      region: 'europe-west4',
+      jobDir: 'gs://jobs/here',
+      limits: { maxRunningMs: 3_600_000 },
+      program: {
+        module: 'trainer.task',
         args: ['--old'],
-        masterConfig: {
-          diskConfig: { bootDiskSizeGb: 200 },
-          acceleratorConfig: { type: 'NVIDIA_TESLA_T4', count: 2 },
-        },
-        scheduling: { maxRunningTime: '3600s' },
         packageUris: [expect.stringMatching(/^gs:\/\/uploads\/one\/packages\/[0-9a-f]{64}\/dep\.tar\.gz$/)],
       },
     });
@@ -106,15 +123,11 @@ describe('dropforge jobs submit training', () => {
   it('reads files without trainingInput', async () => {
     await writeFile(join(work(), 'config.yaml'), 'scale_tier: BASIC\nlabels: {a: b}\npythonModule: trainer.task\n');
     await submit('one', '--config', 'config.yaml', '--region', 'us-east1', '--packages', 'gs://libs/p.tar.gz');
-    expect(await readJob()).toEqual({
+    expect(await specOf()).toMatchObject({
       jobId: 'one',
       labels: { a: 'b' },
-      trainingInput: {
-        scaleTier: 'BASIC',
-        packageUris: ['gs://libs/p.tar.gz'],
-        pythonModule: 'trainer.task',
-        region: 'us-east1',
-      },
+      program: { packageUris: ['gs://libs/p.tar.gz'], module: 'trainer.task' },
+      region: 'us-east1',
     });
   });
 
@@ -126,16 +139,10 @@ describe('dropforge jobs submit training', () => {
     );
     await writeFile(join(work(), 'own.yaml'), 'module: trainer.task\nspot: true\n');
     expect(await submit('one', '--config', 'vertex.yaml', '--packages', 'dep.tar.gz')).toMatchObject({ code: 0 });
-    expect(await readJob()).toMatchObject({
-      displayName: 'one',
-      jobSpec: { workerPoolSpecs: [{ pythonPackageSpec: { packageUris: [expect.stringMatching(/dep\.tar\.gz$/)] } }] },
-    });
+    const program = { packageUris: [expect.stringMatching(/dep\.tar\.gz$/)] };
+    expect(await specOf()).toMatchObject({ jobId: 'one', service: 'VERTEX_AI', program });
     expect(await submit('two', '--config', 'own.yaml', '--packages', 'dep.tar.gz')).toMatchObject({ code: 0 });
-    expect(await readJob('two')).toMatchObject({
-      name: 'two',
-      spot: true,
-      packages: [expect.stringMatching(/dep\.tar\.gz$/)],
-    });
+    expect(await specOf('two')).toMatchObject({ jobId: 'two', provisioningModel: 'SPOT', program });
   });
 
   it('prints why a job was rejected, and accepts a fixed one with the same id', async () => {
@@ -169,7 +176,7 @@ describe('dropforge jobs submit training', () => {
     await cloud().store.write(report, Buffer.from(JSON.stringify({ ...waiting, job: null })));
     answer({ verdict: 'ACCEPTED' });
     expect(await submit('one', ...PROGRAM)).toMatchObject({ code: 0, stdout: expect.stringContaining('ACCEPTED') });
-    expect(await readJob()).toMatchObject({ jobId: 'one' });
+    expect(await readSent()).toMatchObject({ jobId: 'one' });
   });
 
   it('prints commands that address the same cloud', async () => {
@@ -179,13 +186,13 @@ describe('dropforge jobs submit training', () => {
 
   it('does not submit a second job with the same id', async () => {
     await submit('one', ...PROGRAM, '--region', 'us-east1');
-    const first = await readJob();
+    const first = await readSent();
     const { code, stderr } = await submit('one', ...PROGRAM, '--region', 'us-west1');
     expect([code, stderr]).toEqual([
       1,
       expect.stringContaining('Job one already exists (gs://uploads/one/job.yaml): choose another job id.'),
     ]);
-    expect(await readJob()).toEqual(first);
+    expect(await readSent()).toEqual(first);
   });
 
   it.each([

@@ -39,12 +39,17 @@ describe('a comparison', () => {
   });
 });
 
+const COMMAND = 'custom-jobs create' as const;
+
 describe('a clone', () => {
-  it('has its new id also as its name and at the end of its job directory', () => {
-    const jobFile = 'name: a_2\nmodule: a_2\nargs:\n  - name\noutput: gs://jobs/a_2\n';
-    expect(renamed({ jobId: 'a_2', jobFile }, 'b').jobFile).toBe(
-      'name: b\nmodule: a_2\nargs:\n  - name\noutput: gs://jobs/b\n',
-    );
+  it('has its new id also as its display name and at the end of its job directory, if flags give them', () => {
+    const flags = ['--display-name=a_2', '--job-dir=gs://jobs/a_2', '--module-name=a_2', '--', '--name=a_2'];
+    const submission = { jobId: 'a_2', jobFile: 'name: a\n', fileName: 'job.yaml', command: COMMAND, flags };
+    expect(renamed(submission, 'b')).toEqual({
+      ...submission,
+      jobId: 'b',
+      flags: ['--display-name=b', '--job-dir=gs://jobs/b', '--module-name=a_2', '--', '--name=a_2'],
+    });
   });
 });
 

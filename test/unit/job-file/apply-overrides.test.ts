@@ -1,17 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { applyOverrides, type TrainingOverrides } from '#shared/job-file/draft/apply-overrides.ts';
-import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { printJobFile } from '#shared/job-file/print-job-file.ts';
+import { EMPTY_DRAFT, type JobDraft, listDraftValues } from '#shared/job-file/draft/job-draft.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 
 function read(text: string): JobDraft {
   return readJobFile(text, { fileName: 'job.yaml' }).draft ?? EMPTY_DRAFT;
 }
 
-/** The resulting job file as plain values. */
-function printAfter(text: string, overrides: TrainingOverrides): unknown {
-  return parse(printJobFile(applyOverrides(read(text), overrides)));
+/** The resulting values by their names in the draft. */
+function valuesAfter(text: string, overrides: TrainingOverrides): unknown {
+  const values = listDraftValues(applyOverrides(read(text), overrides));
+  return Object.fromEntries(values.map(({ name, value }) => [name, value]));
 }
 
 const AI_PLATFORM = 'trainingInput: {scaleTier: CUSTOM, masterType: n1-standard-4, args: [--old]}';
@@ -21,13 +20,13 @@ const VERTEX =
 describe('flags over a job file', () => {
   it.each<[string, TrainingOverrides, object]>([
     ['the scale tier', { scaleTier: 'standard-1' }, { scaleTier: 'STANDARD_1' }],
-    ['the machine of the master', { masterType: 'n1-highmem-8' }, { masterType: 'n1-highmem-8' }],
+    ['the machine of the master', { masterType: 'n1-highmem-8' }, { 'pools.master.machineType': 'n1-highmem-8' }],
     [
       'its GPUs',
       { masterAccelerator: { type: 'nvidia-tesla-t4', count: 2 } },
-      { masterConfig: { acceleratorConfig: { type: 'NVIDIA_TESLA_T4', count: 2 } } },
+      { 'pools.master.accelerator.type': 'NVIDIA_TESLA_T4', 'pools.master.accelerator.count': 2 },
     ],
-    ['its image', { masterImageUri: 'gcr.io/a/b' }, { masterConfig: { imageUri: 'gcr.io/a/b' } }],
+    ['its image', { masterImageUri: 'gcr.io/a/b' }, { 'pools.master.program.imageUri': 'gcr.io/a/b' }],
     [
       'workers',
       {
@@ -39,18 +38,20 @@ describe('flags over a job file', () => {
         },
       },
       {
-        workerType: 'n1-standard-8',
-        workerCount: 3,
-        workerConfig: { acceleratorConfig: { type: 'NVIDIA_TESLA_P4', count: 1 }, imageUri: 'gcr.io/w' },
+        'pools.worker.machineType': 'n1-standard-8',
+        'pools.worker.count': 3,
+        'pools.worker.accelerator.type': 'NVIDIA_TESLA_P4',
+        'pools.worker.accelerator.count': 1,
+        'pools.worker.program.imageUri': 'gcr.io/w',
       },
     ],
     [
       'parameter servers',
       { parameterServer: { machineType: 'n1-standard-8', count: 1 } },
-      { parameterServerType: 'n1-standard-8', parameterServerCount: 1 },
+      { 'pools.ps.machineType': 'n1-standard-8', 'pools.ps.count': 1 },
     ],
-    ['the arguments, all together', { args: ['--new'] }, { args: ['--new'] }],
-    ['the packages', { packageUris: ['gs://b/p.whl'] }, { packageUris: ['gs://b/p.whl'] }],
+    ['the arguments, all together', { args: ['--new'] }, { 'pools.master.program.args.0': '--new' }],
+    ['the packages', { packageUris: ['gs://b/p.whl'] }, { 'pools.master.program.packageUris.0': 'gs://b/p.whl' }],
     ['the region', { region: 'us-east1' }, { region: 'us-east1' }],
     ['the job directory', { jobDir: 'gs://b/out' }, { jobDir: 'gs://b/out' }],
     [
@@ -60,17 +61,20 @@ describe('flags over a job file', () => {
     ],
     ['the account', { serviceAccount: 'a@b.c' }, { serviceAccount: 'a@b.c' }],
     ['the network', { network: 'projects/p/global/networks/n' }, { network: 'projects/p/global/networks/n' }],
-    ['the key', { kmsKeyName: 'projects/p/key' }, { encryptionConfig: { kmsKeyName: 'projects/p/key' } }],
+    ['the key', { kmsKeyName: 'projects/p/key' }, { kmsKeyName: 'projects/p/key' }],
   ])('replace %s', (_, overrides, fields) => {
-    const file = { scaleTier: 'CUSTOM', masterType: 'n1-standard-4', args: ['--old'] };
-    expect(printAfter(AI_PLATFORM, overrides)).toEqual({ trainingInput: { ...file, ...fields } });
+    const file = {
+      scaleTier: 'CUSTOM',
+      'pools.master.machineType': 'n1-standard-4',
+      'pools.master.program.args.0': '--old',
+    };
+    expect(valuesAfter(AI_PLATFORM, overrides)).toEqual({ ...file, ...fields });
   });
 
-  it('replace labels and job id', () => {
-    expect(printAfter('jobId: a\nlabels: {x: y}\ntrainingInput: {}', { jobId: 'b', labels: { p: 'q' } })).toEqual({
-      jobId: 'b',
-      labels: { p: 'q' },
-      trainingInput: {},
+  it('replace labels', () => {
+    expect(valuesAfter('jobId: a\nlabels: {x: y}\ntrainingInput: {}', { labels: { p: 'q' } })).toEqual({
+      jobId: 'a',
+      'labels.0': { key: 'p', text: 'q' },
     });
   });
 
@@ -86,22 +90,15 @@ describe('flags over a job file', () => {
     ]);
   });
 
-  it('set the display name of a Vertex AI job, keep its pools in position, and pass arguments to its container', () => {
-    const worker = { machineType: 'n1-standard-8', count: 2 };
-    expect(printAfter(VERTEX, { jobId: 'b', args: ['-x'], parameterServer: worker })).toEqual({
-      displayName: 'b',
-      jobSpec: {
-        workerPoolSpecs: [
-          {
-            machineSpec: { machineType: 'n1-standard-4' },
-            replicaCount: 1,
-            containerSpec: { imageUri: 'gcr.io/a/b', args: ['-x'] },
-          },
-          {},
-          { machineSpec: { machineType: 'n1-standard-8' }, replicaCount: 2 },
-        ],
-      },
-    });
+  it('keep the pools of a Vertex AI job in position, and pass arguments to its container', () => {
+    const parameterServer = { machineType: 'n1-standard-8', count: 2 };
+    const { pools } = applyOverrides(read(VERTEX), { args: ['-x'], parameterServer });
+    expect(pools.map(({ role, machineType }) => [role, machineType?.value])).toEqual([
+      ['master', 'n1-standard-4'],
+      ['worker', undefined],
+      ['ps', 'n1-standard-8'],
+    ]);
+    expect(pools[0]?.program).toMatchObject({ imageUri: { value: 'gcr.io/a/b' }, containerArgs: [{ value: '-x' }] });
   });
 
   it("fill the Python packages of all of a Vertex AI job's pools, and of no container", () => {
@@ -120,13 +117,13 @@ describe('flags over a job file', () => {
   });
 
   it("apply to Dropforge's own format as well", () => {
-    const overrides = { jobId: 'b', masterAccelerator: { type: 'nvidia-tesla-t4', count: 1 }, args: ['-x'] };
-    expect(printAfter('module: a.b\nmachine: n1-highmem-8\n', overrides)).toEqual({
-      name: 'b',
-      module: 'a.b',
-      args: ['-x'],
-      gpu: 'T4',
-      machine: 'n1-highmem-8',
+    const overrides = { masterAccelerator: { type: 'nvidia-tesla-t4', count: 1 }, args: ['-x'] };
+    expect(valuesAfter('module: a.b\nmachine: n1-highmem-8\n', overrides)).toEqual({
+      'pools.master.program.pythonModule': 'a.b',
+      'pools.master.program.args.0': '-x',
+      'pools.master.accelerator.type': 'NVIDIA_TESLA_T4',
+      'pools.master.accelerator.count': 1,
+      'pools.master.machineType': 'n1-highmem-8',
     });
     // The machine type that followed from the file's GPUs is replaced.
     const other = applyOverrides(read('module: a.b\ngpu: T4\n'), {

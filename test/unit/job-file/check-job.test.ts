@@ -11,8 +11,9 @@ import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
 import { CONTEXT } from '../../support/job-file/context.ts';
 
+const NAMED = { ...EMPTY_DRAFT, jobId: { value: 'census', path: 'jobId' } };
+
 const SOUND: TrainingOverrides = {
-  jobId: 'census',
   packageUris: ['gs://bkt/t.tar.gz'],
   pythonModule: 'trainer.task',
   scaleTier: 'basic',
@@ -20,7 +21,7 @@ const SOUND: TrainingOverrides = {
 };
 
 function check(overrides: TrainingOverrides, context: JobContext = CONTEXT) {
-  return checkJob(applyOverrides(EMPTY_DRAFT, { ...SOUND, ...overrides }), context);
+  return checkJob(applyOverrides(NAMED, { ...SOUND, ...overrides }), context);
 }
 
 function firstProblem(overrides: TrainingOverrides, context: JobContext = CONTEXT) {
@@ -47,12 +48,9 @@ describe('flags', () => {
     const file =
       'jobId: a\nlabels: {x: y}\ntrainingInput: {scaleTier: BASIC, region: nowhere, args: [--old], pythonModule: t.a, packageUris: [p.whl]}';
     const { draft } = readJobFile(file, { fileName: 'config.yaml' });
-    const { spec } = checkJob(
-      applyOverrides(draft ?? EMPTY_DRAFT, { jobId: 'b', region: 'us-east1', args: ['--new'] }),
-      CONTEXT,
-    );
+    const { spec } = checkJob(applyOverrides(draft ?? EMPTY_DRAFT, { region: 'us-east1', args: ['--new'] }), CONTEXT);
     expect(spec).toMatchObject({
-      jobId: 'b',
+      jobId: 'a',
       labels: { x: 'y' },
       region: 'us-east1',
       program: { module: 't.a', args: ['--new'] },
@@ -111,13 +109,19 @@ describe('checkJob', () => {
       'TOO_MANY_LABELS labels',
     ],
     ['a label of 64 characters', { labels: { k: 'v'.repeat(64) } }, 'INVALID_LABEL --labels'],
-    ['a job id of 129 characters', { jobId: 'a'.repeat(129) }, 'INVALID_JOB_ID JOB'],
-    ['a job id that ends with a newline', { jobId: 'a\n' }, 'INVALID_JOB_ID JOB'],
     ['a package with a wildcard', { packageUris: ['gs://bkt/*.whl'] }, 'INVALID_PACKAGE_URI --packages'],
     ['a job directory with dots', { jobDir: 'gs://bkt/../c' }, 'INVALID_JOB_DIR --job-dir'],
   ])('rejects %s', (_, overrides, expected) => {
     expect(check(overrides).spec).toBeNull();
     expect(firstProblem(overrides)).toBe(expected);
+  });
+
+  it.each([
+    ['of 129 characters', 'a'.repeat(129)],
+    ['that ends with a newline', 'a\n'],
+  ])('rejects a job id %s', (_, value) => {
+    const draft = { ...applyOverrides(EMPTY_DRAFT, SOUND), jobId: { value, path: 'jobId' } };
+    expect(checkJob(draft, CONTEXT)).toMatchObject({ spec: null, problems: [{ code: 'INVALID_JOB_ID' }] });
   });
 
   it('returns the zones that have the machine, sorted by name', () => {
@@ -132,7 +136,7 @@ describe('checkJob', () => {
   it('uses the context’s package and module if the file has none', () => {
     const { packageUris: _packages, pythonModule: _module, ...bare } = SOUND;
     const defaults = { ...CONTEXT.defaults, packageUris: ['gs://uploads/a.tar.gz'], pythonModule: 'found.task' };
-    const { spec } = checkJob(applyOverrides(EMPTY_DRAFT, bare), { ...CONTEXT, defaults });
+    const { spec } = checkJob(applyOverrides(NAMED, bare), { ...CONTEXT, defaults });
     expect(spec?.program).toMatchObject({ packageUris: ['gs://uploads/a.tar.gz'], module: 'found.task', args: [] });
   });
 

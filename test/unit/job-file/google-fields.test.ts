@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EMPTY_DRAFT, emptyPool } from '#shared/job-file/draft/job-draft.ts';
+import { EMPTY_DRAFT, emptyPool, listDraftValues } from '#shared/job-file/draft/job-draft.ts';
 import type { readInto } from '#shared/job-file/fields/field.ts';
 import * as aiPlatform from '#shared/job-file/formats/ai-platform/fields.ts';
 import * as vertexAi from '#shared/job-file/formats/vertex-ai/fields.ts';
@@ -21,15 +21,14 @@ const MESSAGES = [...Object.entries(aiPlatform), ...Object.entries(vertexAi)].fl
 
 const SLOTS = MESSAGES.flatMap(([name, rule]) => ('read' in rule ? [[name, rule] as const] : []));
 
-/** What a field prints after reading a value; undefined if it does not accept the value. */
-function reprint(rule: SlotRule, sample: unknown): unknown {
+/** Whether a field accepts a value, and the draft has it then. */
+function isRead(rule: SlotRule, sample: unknown): boolean {
   const { root } = parseSource(printYaml({ field: sample }), 'job.yaml');
   const node = root?.kind === 'MAPPING' ? root.entries[0]?.value : undefined;
   const findings = createFindings();
   const empty = { ...EMPTY_DRAFT, pools: [emptyPool('master', '')] };
-  const printed = rule.print(rule.read(empty, node && { path: 'field', node }, findings));
-  const isAccepted = findings.problems.length === 0 && findings.warnings.length === 0;
-  return isAccepted ? (printed instanceof Map ? Object.fromEntries(printed) : printed) : undefined;
+  const values = listDraftValues(rule.read(empty, node && { path: 'field', node }, findings));
+  return findings.problems.length === 0 && findings.warnings.length === 0 && values.length === 1;
 }
 
 describe('fields of AI Platform and Vertex AI with a slot in the draft', () => {
@@ -37,7 +36,7 @@ describe('fields of AI Platform and Vertex AI with a slot in the draft', () => {
     expect(SLOTS.length).toBeGreaterThan(20);
   });
 
-  it.each(SLOTS)('%s: prints the value that it read', (_, rule) => {
-    expect(SAMPLES.map((sample) => JSON.stringify(reprint(rule, sample)) === JSON.stringify(sample))).toContain(true);
+  it.each(SLOTS)('%s: is read into the draft', (_, rule) => {
+    expect(SAMPLES.map((sample) => isRead(rule, sample))).toContain(true);
   });
 });

@@ -9,15 +9,13 @@ const ROWS = Object.entries<JobField>(JOB_FIELDS);
 const RETRIES: JobField = JOB_FIELDS.retries;
 
 describe('the table of fields', () => {
-  it.each(ROWS)('%s: is read, validated, printed, documented and sent', (name, row) => {
+  it.each(ROWS)('%s: is read, validated, documented and sent', (name, row) => {
     expect(findFieldGaps(name, row)).toEqual([]);
   });
 
   it.each<[string, string, Partial<JobField>]>([
     ['reader', 'retries is not read.', { read: (draft) => draft }],
     ['correct limit', 'retries is not validated.', { schema: { maximum: 50 } }],
-    ['printer', 'retries is not printed.', { print: () => undefined }],
-    ['correct printer', 'retries is printed differently from how it is read.', { print: () => 7 }],
     ['example', 'retries has no example.', { examples: [] }],
     ['invalid value', 'retries has no invalid value in the test.', { schema: {} }],
     ['description', 'retries has no description.', { description: '' }],
@@ -52,7 +50,7 @@ describe('the options of the program', () => {
 
   it('have the same defaults in the job file and in the configuration of a VM', () => {
     expect(withDefaults({})).toEqual(
-      Object.fromEntries(options.map(([name, { schema }]) => [name, schema['default'] ?? null])),
+      Object.fromEntries(options.map(([name, { schema }]) => [name, schema.default ?? null])),
     );
   });
 

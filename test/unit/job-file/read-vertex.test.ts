@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { emptyPool } from '#shared/job-file/draft/job-draft.ts';
-import { withoutLocations } from '../../support/job-file/vertex-draft-arbitrary.ts';
 import { readVertex, readVertexFile } from '../../support/job-file/vertex-files.ts';
+import { withoutLocations } from '../../support/job-file/without-locations.ts';
 
 describe('a job spec', () => {
   it('is read with every field, and with roles by the position of pools', () => {

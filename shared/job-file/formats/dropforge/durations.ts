@@ -27,7 +27,6 @@ export function duration(maxMs: number): Kind<Located<string> | undefined> {
       const text = readText(found, findings);
       return text && { ...text, value: toApiDuration(text.value) };
     },
-    print: (value) => value && toShortDuration(value.value),
   };
 }
 
@@ -46,12 +45,4 @@ function toApiDuration(text: string): string {
   }
   const seconds = UNITS.reduce((sum, [, length], index) => sum + Number(match[index + 1] ?? 0) * length, 0);
   return `${Math.round(seconds * 1_000) / 1_000}s`;
-}
-
-/** The API's duration in the largest unit that divides it. */
-function toShortDuration(text: string): string {
-  const seconds = /^[1-9]\d{0,11}s$/.test(text) ? Number.parseInt(text, 10) : Number.NaN;
-  const [unit, length] = UNITS.find(([, divisor]) => seconds % divisor === 0) ?? ['s', 1];
-  const short = `${seconds / length}${unit}`;
-  return toApiDuration(short) === text ? short : text;
 }

@@ -19,8 +19,6 @@ import { KEEP_ON_FAILURE } from '#shared/job-file/formats/dropforge/keeping-fiel
 import {
   disk,
   MASTER_DISK,
-  printGroup,
-  printMachineType,
   RESERVATION,
   readGroup,
   readMachineType,
@@ -28,17 +26,9 @@ import {
 import { METRICS_FROM_OUTPUT } from '#shared/job-file/formats/dropforge/metrics-fields.ts';
 import { NOTIFY_FIELDS, notifyField } from '#shared/job-file/formats/dropforge/notify-fields.ts';
 import { OUTPUTS, WORKDIR_OUTPUTS } from '#shared/job-file/formats/dropforge/output-fields.ts';
-import {
-  ARGUMENTS,
-  COMMAND,
-  printFlexStart,
-  printSpot,
-  readFlexStart,
-  readSpot,
-} from '#shared/job-file/formats/dropforge/program.ts';
+import { ARGUMENTS, COMMAND, readFlexStart, readSpot } from '#shared/job-file/formats/dropforge/program.ts';
 import { RIGHTS_FIELDS } from '#shared/job-file/formats/dropforge/rights-fields.ts';
 import { RESUME_ARGUMENTS, WORKDIR } from '#shared/job-file/formats/dropforge/start-fields.ts';
-import { printTune } from '#shared/job-file/tuning/print-tune.ts';
 import { readTune } from '#shared/job-file/tuning/read-tune.ts';
 import { TUNE_FIELDS } from '#shared/job-file/tuning/tune-fields.ts';
 
@@ -50,8 +40,8 @@ const VERSION = { type: ['string', 'number'] } as const;
 const RETRIES_MAX = 100;
 
 /**
- * The fields of Dropforge's own job file, one row each, in the order in which they are read, printed and documented.
- * Reader, printer, job.schema.json, the table in docs/job-file.md and the round-trip test are made from these rows.
+ * The fields of Dropforge's own job file, one row each, in the order in which they are read and documented. Reader,
+ * job.schema.json and the table in docs/job-file.md are made from these rows.
  * Fields that depend on others come after them: `machine` after `gpu`, groups after all fields of the first machine.
  */
 export const JOB_FIELDS = {
@@ -181,7 +171,6 @@ export const JOB_FIELDS = {
     goesTo: { spec: 'replicaGroups.0.machineType', vm: 'machineType' },
     read: (draft, found, findings) =>
       withMaster(draft, { machineType: readMachineType(found, masterOf(draft).accelerator, findings) }),
-    print: (draft) => printMachineType(masterOf(draft)),
   }),
   disk: field(MASTER_DISK, disk(parentOf), {
     description:
@@ -217,7 +206,6 @@ export const JOB_FIELDS = {
     examples: [true],
     goesTo: { spec: 'provisioningModel', vm: 'provisioningModel' },
     read: readSpot,
-    print: printSpot,
   }),
   flexStart: custom(BOOLEAN, {
     description:
@@ -226,7 +214,6 @@ export const JOB_FIELDS = {
     examples: [true],
     goesTo: { spec: 'provisioningModel', vm: 'provisioningModel' },
     read: readFlexStart,
-    print: printFlexStart,
   }),
   region: field(inJob('region'), text({ pattern: '^[a-z]+-[a-z]+[0-9]+$' }), {
     description: 'The region of all machines.',
@@ -295,7 +282,6 @@ export const JOB_FIELDS = {
       synonyms: ['hyperparameters', 'studySpec'],
       goesTo: { spec: 'study', vm: null },
       read: (draft, found, findings) => ({ ...draft, study: found && readTune(found, parentOf, findings) }),
-      print: ({ study }) => study && printTune(study),
     },
   ),
 } as const satisfies Readonly<Record<string, JobField>>;
@@ -315,10 +301,6 @@ function group(
       read: (draft, found, findings) => {
         const first = { ...masterOf(draft), role, path: name };
         return { ...draft, pools: [...draft.pools, ...readGroup(found, { first, parentOf }, findings)] };
-      },
-      print: (draft) => {
-        const pool = draft.pools.find((one) => one.role === role);
-        return pool && printGroup(pool, draft);
       },
     },
   );

@@ -1,6 +1,5 @@
-import { type Accelerator, findAccelerator, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
+import { type Accelerator, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import type { AcceleratorDraft } from '#shared/job-file/draft/job-draft.ts';
-import { omitEmpty } from '#shared/job-file/draft/print-fields.ts';
 import { type Field, mappingSchema, rulesOf, synonymsOf } from '#shared/job-file/fields/field.ts';
 import type { JsonSchema, Kind } from '#shared/job-file/fields/kind.ts';
 import { type Findings, reportInvalid } from '#shared/job-file/parser/findings.ts';
@@ -35,7 +34,6 @@ export function gpus(parentOf: ParentLookup): Kind<AcceleratorDraft> {
     type: 'text, or `type` and `count`',
     schema: { $ref: '#/$defs/gpu' },
     read: (found, findings) => readGpus(found, parentOf, findings),
-    print: printGpus,
   };
 }
 
@@ -77,19 +75,6 @@ function readGpus(found: FoundNode | undefined, parentOf: ParentLookup, findings
     type: text && parsed && { ...text, value: parsed.type },
     count: text && parsed && { ...text, value: parsed.count },
   };
-}
-
-/** The shortest form that reads as the same; undefined if there are no GPUs. */
-export function printGpus({ type, count }: AcceleratorDraft): unknown {
-  const name = type && (findAccelerator(type.value)?.label ?? type.value);
-  if (name !== undefined && typeof count?.value === 'number') {
-    const text = count.value === 1 ? name : `${count.value} x ${name}`;
-    const again = parseGpus(text);
-    if (again.type === toGpuEnum(name) && again.count === count.value && !isBareCount(text)) {
-      return text;
-    }
-  }
-  return omitEmpty({ type: name, count: count?.value });
 }
 
 /** Longer texts do not name GPUs; the limit bounds the time of pattern matching. */

@@ -1,5 +1,4 @@
 import { EMPTY_PROGRAM, type ProgramDraft } from '#shared/job-file/draft/job-draft.ts';
-import { valuesOf } from '#shared/job-file/draft/print-fields.ts';
 import type { Field } from '#shared/job-file/fields/field.ts';
 import { TEXT_SCHEMA } from '#shared/job-file/fields/kind.ts';
 import { ARGUMENTS, COMMAND } from '#shared/job-file/formats/dropforge/program.ts';
@@ -58,15 +57,5 @@ export function readGroupProgram(group: ProgramNodes, findings: Findings): Progr
     args: ARGUMENTS.read(group.args, findings),
     pythonModule: readText(group.module, findings),
     packageUris: readTextList(group.packages, findings),
-  };
-}
-
-export function printGroupProgram(program: ProgramDraft): Record<string, unknown> {
-  return {
-    image: program.imageUri?.value,
-    command: valuesOf(program.command),
-    args: valuesOf(program.args),
-    module: program.pythonModule?.value,
-    packages: valuesOf(program.packageUris),
   };
 }

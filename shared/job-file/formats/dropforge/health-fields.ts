@@ -1,6 +1,5 @@
 import { HEALTH_FIELDS, type HealthField } from '#shared/domain/health.ts';
-import type { HealthDraft, JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { omitEmpty } from '#shared/job-file/draft/print-fields.ts';
+import type { HealthDraft } from '#shared/job-file/draft/job-draft.ts';
 import {
   custom,
   type Field,
@@ -74,7 +73,6 @@ export function healthField(parentOf: ParentLookup): JobField {
       synonyms: ['healthCheck', 'healthChecks'],
       goesTo: { spec: 'health', vm: 'config.health' },
       read: (draft, found, findings) => ({ ...draft, health: found ? readHealth(found, parentOf, findings) : {} }),
-      print: ({ health }: JobDraft) => printHealth(health),
     },
   );
 }
@@ -91,11 +89,4 @@ function readHealth(found: FoundNode, parentOf: ParentLookup, findings: Findings
   });
   const stalledAfter = STALLED_AFTER.read(fields.stalledAfter, findings);
   return { ...Object.fromEntries(actions), ...(stalledAfter && { stalledAfter }) };
-}
-
-function printHealth({ stalledAfter, ...actions }: HealthDraft): unknown {
-  return omitEmpty({
-    ...Object.fromEntries(Object.entries(actions).map(([name, value]) => [name, value?.value])),
-    stalledAfter: STALLED_AFTER.print(stalledAfter),
-  });
 }

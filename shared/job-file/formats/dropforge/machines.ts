@@ -3,21 +3,15 @@ import { BOOT_DISK_TYPES } from '#shared/domain/job-spec.ts';
 import {
   type AcceleratorDraft,
   EMPTY_PROGRAM,
-  type JobDraft,
   masterOf,
   type PoolDraft,
   type ReservationDraft,
 } from '#shared/job-file/draft/job-draft.ts';
-import { omitUndefined } from '#shared/job-file/draft/print-fields.ts';
 import { type Field, mappingSchema, rulesOf, synonymsOf } from '#shared/job-file/fields/field.ts';
 import { type JsonSchema, type Kind, TEXT_SCHEMA } from '#shared/job-file/fields/kind.ts';
 import { type Slot, withMaster } from '#shared/job-file/fields/slot.ts';
-import { gpus, printGpus } from '#shared/job-file/formats/dropforge/gpus.ts';
-import {
-  GROUP_PROGRAM_FIELDS,
-  printGroupProgram,
-  readGroupProgram,
-} from '#shared/job-file/formats/dropforge/group-program.ts';
+import { gpus } from '#shared/job-file/formats/dropforge/gpus.ts';
+import { GROUP_PROGRAM_FIELDS, readGroupProgram } from '#shared/job-file/formats/dropforge/group-program.ts';
 import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
 import { openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
 import {
@@ -29,7 +23,7 @@ import {
   readTextList,
   reportWrongKind,
 } from '#shared/job-file/parser/read-values.ts';
-import { type ShortNames, toApiName, toShortName } from '#shared/job-file/parser/short-names.ts';
+import { type ShortNames, toApiName } from '#shared/job-file/parser/short-names.ts';
 
 export const DISK_FIELDS = {
   size: {
@@ -117,7 +111,6 @@ export function disk(parentOf: ParentLookup): Kind<Disk> {
     type: 'integer, or `size` and `type`',
     schema: { $ref: '#/$defs/disk' },
     read: (found, findings) => readDisk(found, parentOf, findings),
-    print: printDisk,
   };
 }
 
@@ -133,13 +126,6 @@ function readDisk(found: FoundNode | undefined, parentOf: ParentLookup, findings
   return { bootDiskGib: readInteger(fields.size, findings), bootDiskType: readText(fields.type, findings) };
 }
 
-function printDisk({ bootDiskGib: size, bootDiskType: type }: Disk): unknown {
-  if (size === undefined && type === undefined) {
-    return undefined;
-  }
-  return type === undefined ? size?.value : omitUndefined({ size: size?.value, type: type.value });
-}
-
 /** Every other reservation is a resource name. */
 const RESERVATIONS = { any: 'ANY_RESERVATION', none: 'NO_RESERVATION' } as const satisfies ShortNames;
 
@@ -151,7 +137,6 @@ export const RESERVATION: Kind<ReservationDraft | undefined> = {
   type: '`any`, `none`, text or list of texts',
   schema: { $ref: '#/$defs/reservation' },
   read: readReservation,
-  print: printReservation,
 };
 
 function readReservation(found: FoundNode | undefined, findings: Findings): ReservationDraft | undefined {
@@ -172,14 +157,6 @@ function readReservation(found: FoundNode | undefined, findings: Findings): Rese
   return { type: { ...location, value: 'SPECIFIC_RESERVATION' }, key: { ...location, value: RESERVATION_KEY }, values };
 }
 
-function printReservation(reservation: ReservationDraft | undefined): unknown {
-  if (reservation?.type === undefined) {
-    return undefined;
-  }
-  const name = toShortName(reservation.type.value, RESERVATIONS);
-  return name === reservation.type.value ? reservation.values.map(({ value }) => value) : name;
-}
-
 /** The machine type; if the field is absent, the smallest one for the GPUs, if there are any. */
 export function readMachineType(
   found: FoundNode | undefined,
@@ -191,11 +168,6 @@ export function readMachineType(
     readText(found, findings) ??
     (accelerator.type && machineType !== undefined ? { ...accelerator.type, value: machineType } : undefined)
   );
-}
-
-/** The machine type, unless it is the one that follows from the GPUs. */
-export function printMachineType({ machineType, accelerator }: PoolDraft): string | undefined {
-  return machineType?.value === machineTypeFor(accelerator) ? undefined : machineType?.value;
 }
 
 function machineTypeFor({ type, count }: AcceleratorDraft): string | undefined {
@@ -238,30 +210,4 @@ export function readGroup(
   const count = readCount(group.count, findings) ?? { path: found.path, line: found.node.line, value: 1 };
   const program = readGroupProgram(group, findings);
   return [{ ...pool, ...machine, ...(hasOwnDisk && ownDisk), program, count }];
-}
-
-/** A count alone if the machines are like the first one; otherwise the fields that differ. */
-export function printGroup(pool: PoolDraft, draft: JobDraft): unknown {
-  const first = masterOf(draft);
-  const machine = printMachine(pool);
-  const reservation = printReservation(pool.reservation);
-  const isLikeFirst = isSame(machine, printMachine(first));
-  const hasReservationOfFirst = isSame(reservation, printReservation(first.reservation));
-  const ownDisk = printDisk(pool);
-  const own = omitUndefined({
-    ...((!isLikeFirst || (reservation === undefined && !hasReservationOfFirst)) && machine),
-    disk: isSame(ownDisk, printDisk(first)) ? undefined : ownDisk,
-    reservation: isLikeFirst && hasReservationOfFirst ? undefined : reservation,
-    ...printGroupProgram(pool.program),
-  });
-  return Object.keys(own).length === 0 ? pool.count?.value : { ...omitUndefined({ count: pool.count?.value }), ...own };
-}
-
-function printMachine(pool: PoolDraft): Record<string, unknown> {
-  return { gpu: printGpus(pool.accelerator), machine: printMachineType(pool) };
-}
-
-/** Values that print the same read the same. */
-function isSame(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

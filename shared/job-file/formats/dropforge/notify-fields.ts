@@ -1,7 +1,5 @@
 import { CHANNELS_COUNT_MAX, NOTIFIED_STATES } from '#shared/domain/notification.ts';
-import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { NotifyDraft } from '#shared/job-file/draft/notify-draft.ts';
-import { omitUndefined, valuesOf } from '#shared/job-file/draft/print-fields.ts';
 import {
   custom,
   type Field,
@@ -56,7 +54,6 @@ export function notifyField(parentOf: ParentLookup): JobField {
       synonyms: ['notifications', 'notificationSpec'],
       goesTo: { spec: 'notify', vm: null },
       read: (draft, found, findings) => ({ ...draft, notify: found && readNotify(found, parentOf, findings) }),
-      print: printNotify,
     },
   );
 }
@@ -67,8 +64,4 @@ function readNotify(found: FoundNode, parentOf: ParentLookup, findings: Findings
   }
   const notify = openMapping(found, { ...NOTIFY_MESSAGE, parentOf }, findings);
   return { channels: CHANNELS.read(notify.channels, findings), states: STATES.read(notify.states, findings) };
-}
-
-function printNotify({ notify }: JobDraft): unknown {
-  return notify && omitUndefined({ channels: valuesOf(notify.channels), states: valuesOf(notify.states) });
 }

@@ -1,4 +1,3 @@
-import { valuesOf } from '#shared/job-file/draft/print-fields.ts';
 import { programOption } from '#shared/job-file/fields/field.ts';
 import { flag, type Kind } from '#shared/job-file/fields/kind.ts';
 import { type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
@@ -19,9 +18,8 @@ const PATTERNS: Kind<Located<readonly string[]> | undefined> = {
       const remedy = `Write a relative path of at most ${CHARACTERS_MAX} characters without "..": checkpoints, or **/*.pt.`;
       reportInvalid(pattern, { code: 'INVALID_OUTPUT', message, remedy }, findings);
     }
-    return found && patterns && { path: found.path, line: found.node.line, value: valuesOf(patterns) ?? [] };
+    return found && patterns && { path: found.path, line: found.node.line, value: patterns.map(({ value }) => value) };
   },
-  print: (patterns) => patterns?.value,
   check: (patterns, findings) => {
     if (patterns === undefined || patterns.value.length <= PATTERNS_MAX) {
       return patterns === undefined || patterns.value.every(isPattern);

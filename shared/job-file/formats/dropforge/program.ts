@@ -1,5 +1,4 @@
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { valuesOf } from '#shared/job-file/draft/print-fields.ts';
 import { type Kind, SCALAR_LIST_SCHEMA, SCALAR_SCHEMA } from '#shared/job-file/fields/kind.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { type FoundNode, readBoolean, readText, readTextList } from '#shared/job-file/parser/read-values.ts';
@@ -13,7 +12,6 @@ export const COMMAND: Kind<TextList> = {
   type: 'list of texts',
   schema: SCALAR_LIST_SCHEMA,
   read: readWords,
-  print: valuesOf,
 };
 
 /** Arguments: a list of words, or a mapping of flags to values. */
@@ -21,7 +19,6 @@ export const ARGUMENTS: Kind<TextList> = {
   type: 'list of texts, or mapping',
   schema: { anyOf: [SCALAR_LIST_SCHEMA, { type: 'object', additionalProperties: SCALAR_SCHEMA }] },
   read: readArguments,
-  print: valuesOf,
 };
 
 /** A list as written. In a mapping, `epochs: 10` becomes `--epochs=10`; `true` sets a flag, `false` omits it. */
@@ -54,17 +51,10 @@ function readWords(found: FoundNode | undefined, findings: Findings): TextList {
   return undefined;
 }
 
-/** The names of one strategy: Vertex AI's, and AI Platform's, which Vertex AI still accepts. */
-const SPOT_STRATEGIES = ['SPOT', 'LOW_COST'];
-
 /** `spot: true` as Vertex AI's strategy; undefined is on-demand. */
 export function readSpot(draft: JobDraft, found: FoundNode | undefined, findings: Findings): JobDraft {
   const spot = readBoolean(found, findings);
   return { ...draft, strategy: spot?.value === true ? { ...locationOf(spot), value: 'SPOT' } : undefined };
-}
-
-export function printSpot({ strategy }: JobDraft): boolean | undefined {
-  return SPOT_STRATEGIES.includes(strategy?.value ?? '') || undefined;
 }
 
 /** `flexStart: true` as Vertex AI's strategy, unless the draft has `spot`, which excludes it. */
@@ -79,8 +69,4 @@ export function readFlexStart(draft: JobDraft, found: FoundNode | undefined, fin
     return { ...draft, strategy: undefined };
   }
   return { ...draft, strategy: { ...locationOf(flexStart), value: 'FLEX_START' } };
-}
-
-export function printFlexStart({ strategy }: JobDraft): boolean | undefined {
-  return strategy?.value === 'FLEX_START' || undefined;
 }

@@ -10,7 +10,6 @@ const WORDS: Kind<Located<readonly string[]> | undefined> = {
     const words = ARGUMENTS.read(found, findings);
     return found && words && { path: found.path, line: found.node.line, value: words.map(({ value }) => value) };
   },
-  print: (words) => words?.value,
 };
 
 /** The rows of how a program is started, in the table of fields. */

@@ -1,0 +1,29 @@
+import * as z from 'zod';
+import { type JobText, SUBMIT_COMMANDS } from '#shared/domain/job-text.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
+
+export const jobTextSchema = z.object({
+  jobFile: z.string().nullable(),
+  fileName: z.string(),
+  command: z.enum(SUBMIT_COMMANDS),
+  flags: z.array(z.string()),
+}) satisfies z.ZodType<JobText>;
+
+/** A job with flags as `dropforge` sends it: JSON where a job file is uploaded or published. */
+const sentJobSchema = z.strictObject({ ...jobTextSchema.shape, jobId: z.string().optional() });
+
+export type SentJob = z.infer<typeof sentJobSchema>;
+
+/** A job file without flags, or a job as `dropforge` sends it. `fileName` is that of an upload or a message. */
+export function readSentJob(
+  bytes: Uint8Array,
+  fileName: string,
+): Omit<SentJob, 'jobFile'> & { readonly jobFile: Uint8Array | string | null } {
+  const isJson = bytes[0] === '{'.charCodeAt(0);
+  const sent = sentJobSchema.safeParse(isJson ? parseJson(Buffer.from(bytes).toString()) : undefined);
+  return sent.success ? sent.data : { jobFile: bytes, fileName, command: 'jobs submit training', flags: [] };
+}
+
+export function formatSentJob(job: SentJob): string {
+  return JSON.stringify(job);
+}

@@ -4,6 +4,7 @@ import { CAUSES } from '#shared/domain/cause.ts';
 import { RULES } from '#shared/domain/rules/transition.ts';
 import { RULES as TUNING_RULES } from '#shared/tuning/rules/transition.ts';
 import { renderJobLifecycle, WRITE_COMMAND } from './render-job-lifecycle.ts';
+import { readRepository } from './repository-files.ts';
 
 const readPage = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
 
@@ -25,6 +26,20 @@ it('has a row for every rule, with a sentence, and a remedy for every cause', ()
   expect(pairs.toSorted()).toEqual(pairsOf(RULES).toSorted());
   const causes = [...page.matchAll(/`([A-Z_]+)`: \S/g)].map(([, code]) => code);
   expect(causes.toSorted()).toEqual(Object.keys(CAUSES).toSorted());
+});
+
+it('has causes that something produces', () => {
+  const code = readRepository().filter(
+    ({ path }) => /^(shared|functions|infra)\/.*\.ts$/.test(path) && path !== 'shared/domain/cause.ts',
+  );
+  // A comparison, a case and a type only read a cause.
+  const produced = code.flatMap(({ text }) =>
+    [...text.matchAll(/'([A-Z_]{4,})'|\b([A-Z_]{4,}):/g)]
+      .filter(({ index }) => !/([!=]== |case |\| )$/.test(text.slice(Math.max(0, index - 5), index)))
+      .map(([, quoted, key]) => quoted ?? key),
+  );
+  const names = new Set(produced);
+  expect(Object.keys(CAUSES).filter((cause) => !names.has(cause))).toEqual([]);
 });
 
 it('has every rule of tunings in the diagram of docs/tuning.md', () => {

@@ -4,6 +4,7 @@ import { findLines, type RepositoryFile, readRepository } from './repository-fil
 
 const LINES_MAX = 400;
 const LINE_CHARACTERS_MAX = 120;
+const FUNCTION_LINES_MAX = 50;
 const FILE_BYTES_MAX = 2 ** 20;
 
 // What a newcomer sees first, and where a file that a test has left shows.
@@ -15,6 +16,8 @@ const ROOT_FILES =
 const files = readRepository();
 const code = files.filter(({ path }) => /\.(tsx?|py|sh|css)$/.test(path) && !path.startsWith('test/fixtures/'));
 const typescript = code.filter(({ path }) => /\.tsx?$/.test(path));
+const python = code.filter(({ path }) => path.endsWith('.py'));
+const agent = python.filter(({ path }) => path.startsWith('infra/vm-agent/vm_agent/'));
 
 describe('the files', () => {
   it('are found', () => {
@@ -34,6 +37,17 @@ describe('the files', () => {
       text.split('\n').flatMap((line, index) => (widthOf(line) > LINE_CHARACTERS_MAX ? [`${path}:${index + 1}`] : [])),
     );
     expect(tooLong).toEqual([]);
+  });
+
+  it(`have functions of at most ${FUNCTION_LINES_MAX} lines in Python, as biome.json has it for TypeScript`, () => {
+    const functions = python.flatMap(({ path, text }) =>
+      [...text.matchAll(/^( *)(?:async )?def (\w+)\((?:.*\n)(?:(?:\1 .*|\1\).*|)\n)*/gm)].map(([body, , name]) => ({
+        lines: body.trimEnd().split('\n').length,
+        shown: `${path}: ${name}`,
+      })),
+    );
+    expect(functions.length).toBeGreaterThan(1_000);
+    expect(functions.filter(({ lines }) => lines > FUNCTION_LINES_MAX)).toEqual([]);
   });
 
   it('have at most 1 MiB', () => {
@@ -90,6 +104,19 @@ describe('the code', () => {
         integrity === undefined || resolved?.startsWith('https://registry.npmjs.org/') === false,
     );
     expect(others).toEqual([]);
+  });
+});
+
+describe('an option of the program', () => {
+  const config = agent.find(({ path }) => path.endsWith('/control/config.py'))?.text ?? '';
+  const [, fields = ''] = /^class ProgramOptions:\n((?:(?: .*)?\n)+)/m.exec(config) ?? [];
+  const options = [...fields.matchAll(/^ {4}(\w+):/gm)].map(([, name = '']) => name);
+  const launchers = agent.filter(({ path }) => /\/(python|container)_launcher\.py$/.test(path));
+  const others = agent.filter((file) => !launchers.includes(file) && !file.path.endsWith('/control/config.py'));
+
+  it.each(options)('is applied by the agent to modules and containers: %s', (name) => {
+    const reads = ({ text }: RepositoryFile) => new RegExp(`\\boptions\\.${name}\\b`).test(text);
+    expect([launchers.length, others.some(reads) || launchers.every(reads)]).toEqual([2, true]);
   });
 });
 

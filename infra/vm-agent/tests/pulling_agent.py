@@ -42,6 +42,18 @@ LIMITS = Limits(
 )
 
 
+def spec_of(options: Mapping[str, Any]) -> ContainerSpec:
+    return ContainerSpec(
+        image=options['image'],
+        size_bytes=options['sizeBytes'],
+        argv=(),
+        user='',
+        working_directory='',
+        credentials=options.get('credentials', 'NONE'),
+        credentials_secret='projects/lab/secrets/ghcr/versions/1' if 'secret' in options else None,
+    )
+
+
 def main() -> int:
     options = json.load(sys.stdin)
     engine = find_engine(os.environ)
@@ -78,17 +90,8 @@ def main() -> int:
             log=lambda text, severity: show(log=mask(text), severity=severity),
             pauses_seconds=(0.5, 0.5),
         )
-        spec = ContainerSpec(
-            image=options['image'],
-            size_bytes=options['sizeBytes'],
-            argv=(),
-            user='',
-            working_directory='',
-            credentials=options.get('credentials', 'NONE'),
-            credentials_secret='projects/lab/secrets/ghcr/versions/1' if 'secret' in options else None,
-        )
         try:
-            pull_image(engine, spec, context)
+            pull_image(engine, spec_of(options), context)
             show(ended='PULLED', left=os.listdir(folder))
         except ReplicaEnded as end:
             evidence = [mask(line) for line in end.report.evidence]

@@ -4,6 +4,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
+import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import { BUCKET, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { makeSdist, makeZip } from '../support/agent/vm-agent-package.ts';
 import { startContainerMachineForEachTest } from '../support/containers/container-machine.ts';
@@ -14,6 +15,7 @@ import { leaveOut } from '../support/run/leave-out.ts';
 
 /** Enough for the agent, and for an engine's command. */
 const MEMORY_BYTES_MAX = 400_000_000;
+const TWO_MINUTES_MS = 120_000;
 
 const engine = await startEngineUnderTest();
 const limited = engine === null ? null : await createMemoryGroup(MEMORY_BYTES_MAX);
@@ -197,6 +199,24 @@ print(open('gs://jobs/digits/model.txt').read(), os.environ['PYTHONPATH'])
     expect(saved('second.txt')).toBe('of the image');
     expect(logged('stdout')).toContain('saved /dropforge/python:/app');
   });
+
+  it('is ended within two minutes when it does not exit after an exception, which is the cause', async () => {
+    const task = `
+import atexit, threading
+atexit.register(threading.Event().wait)
+raise KeyError('step')
+`;
+    const changes = ['USER 1000'];
+    const image = await under.image('stuck', 'python', { changes, files: { '/app/task.py': task } });
+    const startedAt = Date.now();
+    const change = ({ limits }: VmConfig) => ({ limits: { ...limits, maxRunningSeconds: 150 } });
+    const report = await ended(under.boot({ image, argv: ['python3', '/app/task.py'], user: '1000', change }));
+    expect(report).toMatchObject({ reason: 'EXITED', exitCode: 1, signal: null });
+    expect(report.message).toContain("The main thread of the program ended with KeyError: 'step'.");
+    expect(report.evidence.at(-1)).toBe("KeyError: 'step'");
+    expect(logged('agent').join('\n')).toContain('threading.py", line');
+    expect(Date.now() - startedAt).toBeLessThan(TWO_MINUTES_MS);
+  }, 180_000);
 
   it('fails to write to another bucket, instead of losing the file on its own disk', async () => {
     const script = 'echo x > /gcs/jobs/digits/own; mkdir /gcs/other; echo x > /gcs/other/model';

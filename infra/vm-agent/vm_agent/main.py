@@ -244,6 +244,7 @@ class Boot:
             before_signal=sync.record_signal,
             on_started=self._on_started,
             gpu_faults=GpuFaults(config.gpu_count),
+            find_exception=lambda: self._health.stuck.explanation,
         )
         self._stop_signal.on_interruption.append(sync.request_sync)
         secrets = JobSecrets(secret_manager, config.secrets, self._mask)

@@ -1,5 +1,6 @@
 """The agent's decisions as pure functions, apart from the code that acts on them."""
 
+import re
 import signal
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -7,6 +8,7 @@ from typing import List, Optional, Sequence, Tuple
 
 from vm_agent.control.config import Limits
 from vm_agent.control.state_file import State
+from vm_agent.health.stuck_exit import IDLE_SECONDS
 from vm_agent.program.evidence import clean_evidence, clean_line
 from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, LINE_CHARS_MAX, DecisiveFinding, ExitReport, shorten
 from vm_agent.program.gpu_faults import describe_fault
@@ -17,6 +19,7 @@ FINAL_SAVE_SECONDS = 30.0
 # Of evidence: at most 20 lines before the tail, which has the rest of what a heartbeat and a cause may have.
 ROOT_LINE_CHARS_MAX = 400
 TAIL_BYTES_MAX = 20_480
+KILLED = re.compile(r'\bKilled\b|SIGKILL|[Ss]ignal:? 9\b|exit ?code\W{1,20}(?:-9|137)\b', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class ProgramEnd:
     """What the kernel said about the program and the GPUs."""
     gpu_faults: Sequence[str] = ()
     """Faults of the hardware, which explain a failure whatever it looks like."""
+    exception: Sequence[str] = ()
+    """That ended the main thread of a process which then did not exit, and was ended."""
 
 
 class BootPlan(Enum):
@@ -114,11 +119,21 @@ def grace_seconds(notice: StopNotice, limits: Limits) -> float:
     return max(notice.seconds_left - FINAL_SAVE_SECONDS, notice.seconds_left / 2)
 
 
+def describe_stuck(exception: Sequence[str]) -> str:
+    """Returns why a process of the program was ended, from the lines of the exception."""
+    return (
+        f'The main thread of the program ended with {exception[-1] if exception else "an exception"}. The process did '
+        f'not exit, and was ended after it had done nothing for {IDLE_SECONDS:g} s.'
+    )
+
+
 def describe_end(end: ProgramEnd) -> ExitReport:
     """
     Returns the exit report of the program. Its evidence is the end of stderr, or of stdout if stderr is blank, after
     the earlier lines of both that look like an error, and those of the kernel.
     """
+    if end.exception and end.notice is None:
+        end = _as_if_exited(end)
     notice = StopNotice('GPU_FAILED', describe_fault(end.gpu_faults[0])) if end.gpu_faults else end.notice
     reason, message = _classify_end(replace(end, notice=notice))
     return ExitReport(
@@ -135,11 +150,20 @@ def describe_end(end: ProgramEnd) -> ExitReport:
 def _classify_end(end: ProgramEnd) -> Tuple[str, str]:
     if end.notice is not None:
         return end.notice.reason, end.notice.message
+    if end.exception:
+        return 'EXITED', describe_stuck(end.exception)
     if end.return_code == -signal.SIGKILL and end.was_out_of_memory:
         return 'OUT_OF_MEMORY', 'The kernel killed the program because the VM ran out of memory.'
     if end.return_code < 0:
         return 'EXITED', f'The program was terminated by {_signal_name(-end.return_code)}.'
     return 'EXITED', f'The program ended with exit code {end.return_code}.'
+
+
+def _as_if_exited(end: ProgramEnd) -> ProgramEnd:
+    """Python exits with code 1 after an exception. What launchers and shells print about SIGKILL would mislead."""
+    stderr = [line for line in end.stderr if not KILLED.search(line)]
+    errors = [line for line in end.stderr_errors if not KILLED.search(line)]
+    return replace(end, return_code=1, stderr=stderr, stderr_errors=[*end.exception, *errors])
 
 
 def _evidence(end: ProgramEnd) -> Tuple[str, ...]:

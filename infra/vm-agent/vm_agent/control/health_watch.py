@@ -6,15 +6,16 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from vm_agent.control.decisions import StopNotice
+from vm_agent.control.decisions import StopNotice, describe_stuck
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.health.finding import Finding
 from vm_agent.health.monitor import Decision, HealthMonitor
 from vm_agent.health.process_activity import Work, is_active, list_session, measure_work
 from vm_agent.health.reading import Reading
 from vm_agent.health.stack_dump import dump_stacks, summarize
+from vm_agent.health.stuck_exit import StuckExits
 from vm_agent.metrics.records import Sample
 from vm_agent.metrics.system_metrics import SystemReading
 from vm_agent.program.exit_report import DecisiveFinding
@@ -40,6 +41,7 @@ class HealthWatch:
     def __init__(self, monitor: HealthMonitor, outlets: Outlets, disk: Tuple[Callable[[], int], int]) -> None:
         """`disk` has the bytes that the VM uses, and their limit."""
         self.monitor = monitor
+        self.stuck = StuckExits()
         self._stop_signal = outlets.stop_signal
         self._log = outlets.log
         self._disk_bytes, self._disk_bytes_max = disk
@@ -59,9 +61,11 @@ class HealthWatch:
         threading.Thread(target=self._run, name='health', daemon=True).start()
 
     def add_output(self, stream: str) -> None:
+        self.stuck.add_report()
         self._safely(lambda: self.monitor.add_output(stream))
 
     def on_sample(self, sample: Sample) -> None:
+        self.stuck.add_report()
         seconds_ago = 0.0 if sample.wall_time is None else time.time() - sample.wall_time
         self._safely(lambda: self.monitor.add_sample(sample.name, sample.value, sample.step, seconds_ago))
 
@@ -126,6 +130,7 @@ class HealthWatch:
 
     def _check(self) -> None:
         self._check_stall()
+        self._end_stuck()
         self._log_news()
         decision = None if self._is_decided else self.monitor.decide()
         if decision is not None:
@@ -145,15 +150,21 @@ class HealthWatch:
 
     def _record_stall(self) -> None:
         pids = sorted(list_session(self._pid), key=lambda pid: (pid != self._pid, pid))
+        self.monitor.record_stall(summarize(self._log_stacks(pids, 'The stacks of the program, which has stalled:')))
+
+    def _end_stuck(self) -> None:
+        for process in self.stuck.find(self._find_dump_file()):
+            self._log_stacks(process.pids, f'{describe_stuck(process.exception)} The stacks of its threads:')
+            self.stuck.end(process)
+
+    def _log_stacks(self, pids: Sequence[int], heading: str) -> Tuple[str, ...]:
         try:
             lines = dump_stacks(pids, self._find_dump_file(), self._venv / 'bin' / 'python')
         except (OSError, ValueError):
             lines = ()
-        if lines:
-            self._log('The stacks of the program, which has stalled:', 'WARNING')
-            for line in lines:
-                self._log(f'  {line}', 'WARNING')
-        self.monitor.record_stall(summarize(lines))
+        for line in (heading, *(f'  {line}' for line in lines)) if lines else ():
+            self._log(line, 'WARNING')
+        return lines
 
     def _log_news(self) -> None:
         for finding in self.monitor.take_news():

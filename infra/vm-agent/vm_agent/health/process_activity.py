@@ -32,6 +32,12 @@ def list_session(session: int) -> List[int]:
     return found
 
 
+def has_open(pid: int, file: os.stat_result) -> bool:
+    """Whether a process has the file open, which may have another path in a container. Raises OSError."""
+    descriptors = PROC / str(pid) / 'fd'
+    return any(os.path.samestat(os.stat(descriptors / name), file) for name in os.listdir(descriptors))
+
+
 def measure_work(pids: List[int]) -> Work:
     cpu_ticks = io_bytes = 0
     for pid in pids:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
 
+from vm_agent.health.process_activity import has_open
 from vm_agent.paths.stacks import DUMP_SIGNAL
 from vm_agent.storage.foreign_files import open_regular
 
@@ -100,9 +101,7 @@ def handles_dump(pid: int, dump_file: Path) -> bool:
         caught = int(re.findall(r'^SigCgt:\s*([0-9a-f]+)', status, re.MULTILINE)[0], 16)
         if not caught >> (DUMP_SIGNAL - 1) & 1:
             return False
-        # A container has the file at another path.
-        descriptors, target = PROC / str(pid) / 'fd', os.stat(dump_file)
-        return any(os.path.samestat(os.stat(descriptors / name), target) for name in os.listdir(descriptors))
+        return has_open(pid, os.stat(dump_file))
     except (OSError, IndexError, ValueError):
         return False
 

@@ -15,8 +15,9 @@ START = '''try:
     with open(os.path.join(os.path.dirname(__file__), 'settings'), encoding='utf-8') as file:
         settings = file.read().split('\\0')
     install(*settings[:3])
-    from dropforge_paths.stacks import register
-    register(settings[3])
+    from dropforge_paths import main_end, stacks
+    stacks.register(settings[3])
+    main_end.register(settings[3])
 except Exception:
     pass
 '''
@@ -58,7 +59,7 @@ def install_container_hook(folder: Path, settings: Tuple[str, str, str, str]) ->
 
 def _write_package(folder: Path, settings: Tuple[str, str, str, str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ('hook', 'bucket_objects', 'stacks'):
+    for name in ('hook', 'bucket_objects', 'stacks', 'main_end'):
         source = pkgutil.get_data('vm_agent.paths', f'{name}.py')
         assert source is not None
         (folder / f'{name}.py').write_bytes(source)

@@ -1,0 +1,52 @@
+"""
+Runs in the program's interpreter before the program: writes to a file which exception has ended the main thread, when
+the interpreter begins to wait for the other threads. Its process keeps the file open until it ends, by which the agent
+finds it, and ends it if it does nothing more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
+CHARS_MAX = 4_000
+# The outermost frame of an exception that nothing has caught: in `python FILE` or `-c`, and in `-m`.
+OUTERMOST = (('__main__', '<module>'), ('runpy', '_run_module_as_main'))
+
+
+def register(prefix: str) -> None:
+    """`prefix` begins the paths of files. Replaces nothing that a program can see, and adds no frame to its errors."""
+
+    class Callbacks(list):  # type: ignore[type-arg]
+        """They are called in reverse order. Those of concurrent.futures wait for their threads, so ours comes first."""
+
+        def __reversed__(self) -> Iterator[Any]:
+            _record(prefix)
+            return super().__reversed__()
+
+    module: Any = threading
+    module._threading_atexits = Callbacks(module._threading_atexits)
+
+
+def _record(prefix: str) -> None:
+    try:
+        # The interpreter sets them before it calls sys.excepthook, whichever function that is. Other errors that it
+        # prints begin in another frame.
+        error, trace = getattr(sys, 'last_value', None), getattr(sys, 'last_traceback', None)
+        frame = trace and (trace.tb_frame.f_globals.get('__name__'), trace.tb_frame.f_code.co_name)
+        if not isinstance(error, Exception) or frame not in OUTERMOST:
+            return
+        import traceback
+
+        lines = traceback.format_exception_only(type(error), error)
+        path = f'{prefix}.{os.getpid()}.{time.monotonic_ns()}'
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        os.write(descriptor, ''.join(lines)[:CHARS_MAX].encode('utf-8', 'replace'))
+    except Exception:
+        return

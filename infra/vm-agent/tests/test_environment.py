@@ -1,4 +1,6 @@
+import ipaddress
 import json
+import os
 import sys
 import unittest
 from dataclasses import replace
@@ -6,10 +8,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from vm_agent.program.network_interface import find_interface
 from vm_agent.setup.environment import (
     ProgramPaths,
     ReplicaSpec,
     describe_cluster,
+    network_variables,
     program_arguments,
     program_environment,
 )
@@ -62,6 +66,39 @@ class EnvironmentTest(unittest.TestCase):
         )
         self.assertNotIn('RANK', environment_of(cluster=cluster, role='ps', index=0))
         self.assertEqual(worker['NODE_RANK'], '2')
+
+    def test_every_attempt_has_the_same_ranks_with_the_master_first(self) -> None:
+        for attempt in (1, 2):
+            # The order of roles in the configuration means nothing.
+            cluster = {'worker': (f'b{attempt}:1', f'c{attempt}:1'), 'chief': (f'a{attempt}:1',)}
+            replicas = (('worker', 1), ('master', 0), ('worker', 0))
+            attempts = {'cluster': cluster, 'attempt': attempt}
+            found = [environment_of(**attempts, role=role, index=index) for role, index in replicas]
+            self.assertEqual([one['RANK'] for one in found], ['2', '0', '1'])
+            self.assertEqual({one['MASTER_ADDR'] for one in found}, {f'a{attempt}'})
+
+    @unittest.skipUnless(sys.platform == 'linux', 'names of interfaces are Linux\'s')
+    def test_nccl_and_gloo_use_the_interface_that_reaches_the_other_replicas_unless_the_job_or_image_says_another(
+        self,
+    ) -> None:
+        cluster = {'chief': ('127.0.0.1:2222',), 'worker': ('127.0.0.1:2223',), 'ps': ('127.0.0.1:2224',)}
+        own, names = replace(SPEC, cluster=cluster), ('NCCL_SOCKET_IFNAME', 'GLOO_SOCKET_IFNAME')
+        variables = network_variables(own)
+        self.assertEqual([variables[name] for name in names], ['=lo', 'lo'])
+        for chosen, expected in (('eth1', 'eth1'), ('', None)):
+            spec = replace(own, environment={'NCCL_SOCKET_IFNAME': chosen})
+            environment = program_environment(spec, PATHS, variables)
+            self.assertEqual([environment.get(name) for name in names], [expected, 'lo'])
+        unknown = {'chief': ('a:1',), 'worker': ('b.invalid:1',)}
+        for without in ({'cluster': SPEC.cluster}, {'role': 'ps'}, {'cluster': unknown}):
+            self.assertEqual(network_variables(replace(own, **without)), {})
+
+    @unittest.skipUnless(os.path.exists('/proc/net/route'), 'needs /proc')
+    def test_the_interface_is_that_of_the_route_whatever_the_machine_calls_it(self) -> None:
+        routes = [line.split() for line in Path('/proc/net/route').read_text().splitlines()[1:]]
+        for name, destination in ((fields[0], fields[1]) for fields in routes if fields[1] != '00000000'):
+            network = int.from_bytes(bytes.fromhex(destination), 'little')
+            self.assertEqual(find_interface(str(ipaddress.IPv4Address(network + 200))), name)
 
     def test_a_single_machine_has_no_rank(self) -> None:
         for name in ('MASTER_ADDR', 'MASTER_PORT', 'NODE_RANK', 'RANK', 'WORLD_SIZE'):

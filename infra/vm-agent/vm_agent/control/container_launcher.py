@@ -31,7 +31,7 @@ from vm_agent.control.work_output import open_layer
 from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.memory_limit import machine_memory_bytes, memory_limit_bytes
-from vm_agent.setup.environment import VM_MARKER, program_arguments, program_environment
+from vm_agent.setup.environment import VM_MARKER, network_variables, program_arguments, program_environment
 from vm_agent.setup.installers import ToolResult
 from vm_agent.setup.work_directory import find_workdir
 from vm_agent.shell.enter import write_container_entry
@@ -149,6 +149,7 @@ class ContainerLauncher:
         image = parse_image_variables(json.loads(shown.stdout or 'null') or ())
         tools = {
             'PYTHONUNBUFFERED': '1',
+            **network_variables(spec),
             **image,
             **forwarded_variables(os.environ),
             # tini signals the program's process group, as the agent does without a container.

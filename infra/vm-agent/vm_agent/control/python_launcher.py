@@ -22,6 +22,7 @@ from vm_agent.setup.console_script import find_console_script
 from vm_agent.setup.environment import (
     VM_MARKER,
     ProgramPaths,
+    network_variables,
     program_arguments,
     program_environment,
     tool_environment,
@@ -84,7 +85,7 @@ class PythonLauncher:
         install_path_hook(replica.home / 'venv', spec.job_dir, replica.output, replica.home / 'objects')
         for file in (paths.metrics_file, paths.hypertune_file):
             file.parent.mkdir(parents=True, exist_ok=True)
-        tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
+        tools = {**network_variables(spec), **tool_environment(os.environ, paths, replica.vm), **secrets}
         environment = program_environment(spec, paths, tools)
         target = ['-m', spec.module] if state.script is None else [_script_from(state, folder)]
         program = list(spec.command) or [str(paths.python), *target]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from vm_agent.metrics.program_metrics import MLFLOW_DATABASE
+from vm_agent.program.network_interface import find_interface
 from vm_agent.setup.proxy_exceptions import loopback_exceptions
 
 # AI Platform calls the master `chief` in TF_CONFIG from runtime version 2.1 on
@@ -192,24 +193,42 @@ def task_type(spec: ReplicaSpec) -> str:
     return 'master' if 'master' in spec.cluster and TASK_TYPE_OF_MASTER not in spec.cluster else TASK_TYPE_OF_MASTER
 
 
-def _rendezvous(spec: ReplicaSpec) -> Dict[str, str]:
+def network_variables(spec: ReplicaSpec) -> Dict[str, str]:
     """
-    Returns the variables that torch.distributed and Lightning read. Parameter servers and evaluators have no rank; nor
-    has a single machine, whose programs would take it for a member of a cluster.
+    Returns the interface for NCCL and Gloo, which on a machine with several may choose one that the other replicas do
+    not reach. Empty for a replica without a rank, and if the interface is not known.
     """
+    members, mine = _list_ranked(spec)
+    others = [address for rank, address in enumerate(members) if rank != mine]
+    name = find_interface(others[0].partition(':')[0]) if mine is not None and others else None
+    # With "=", NCCL takes the name for the whole name, and not for its beginning.
+    return {} if name is None else {'NCCL_SOCKET_IFNAME': f'={name}', 'GLOO_SOCKET_IFNAME': name}
+
+
+def _list_ranked(spec: ReplicaSpec) -> Tuple[List[str], Optional[int]]:
+    """Returns the addresses by rank, the master's first in every attempt, and the rank of this replica if it has one."""
     members = [
         (role, index, address)
         for role in ('master', *RANKED_ROLES)
         for index, address in enumerate(spec.cluster.get(role, ()))
     ]
     mine = [rank for rank, (role, index, _) in enumerate(members) if (role, index) == (task_type(spec), spec.index)]
-    if len(members) < 2 or not mine:
+    return [address for _, _, address in members], mine[0] if mine else None
+
+
+def _rendezvous(spec: ReplicaSpec) -> Dict[str, str]:
+    """
+    Returns the variables that torch.distributed and Lightning read. Parameter servers and evaluators have no rank; nor
+    has a single machine, whose programs would take it for a member of a cluster.
+    """
+    members, mine = _list_ranked(spec)
+    if len(members) < 2 or mine is None:
         return {}
-    host, _, port = members[0][2].partition(':')
+    host, _, port = members[0].partition(':')
     return {
         'MASTER_ADDR': host,
         'MASTER_PORT': port or DEFAULT_PORT,
-        'NODE_RANK': str(mine[0]),
-        'RANK': str(mine[0]),
+        'NODE_RANK': str(mine),
+        'RANK': str(mine),
         'WORLD_SIZE': str(len(members)),
     }

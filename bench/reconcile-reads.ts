@@ -9,6 +9,7 @@ import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts'
 import type { JobIn } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
+import { noLog } from '../test/support/collected-log.ts';
 import { jobAfter, queuedJob } from '../test/support/domain/example-job.ts';
 import { exampleReplica } from '../test/support/domain/example-replica.ts';
 import type { BenchRow } from './bench-row.ts';
@@ -66,6 +67,7 @@ async function measureTick(replicas: number): Promise<Tick> {
       tunings: openSqliteTuningStore(database),
       bus: openSqliteMessageQueue(database, { now: () => NOW }),
       timeouts: TIMEOUTS,
+      logger: noLog,
     };
     await fill(ports, replicas);
     queries.length = 0;

@@ -6,6 +6,9 @@ import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat
 import { parseJson } from '#shared/protocol/parse-json.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import type { MeasurementPorts } from '#shared/use-cases/heartbeat/record-measurements.ts';
+import { logDecision } from '#shared/use-cases/log-lines.ts';
+
+const REJECTED = { decision: 'HEARTBEAT_REJECTED' } as const;
 
 /** The only endpoint for VMs: receives a signed identity and a heartbeat, returns CONTINUE, WAIT or STOP. */
 export function createHeartbeat(
@@ -14,7 +17,9 @@ export function createHeartbeat(
   return async (request, response) => {
     const verified = await ports.verifyVmIdentity(request.headers.authorization);
     if (verified.outcome === 'REJECTED') {
-      ports.logger.log('WARNING', 'heartbeat without a valid identity', { reason: verified.reason });
+      const { reason: problem } = verified;
+      const message = 'heartbeat without a valid identity';
+      logDecision(ports.logger, { severity: 'WARNING', message, ...REJECTED, reason: 'INVALID_IDENTITY', problem });
       response.status(401).json({ error: { message: verified.reason } });
       return;
     }
@@ -26,7 +31,9 @@ export function createHeartbeat(
     const parsed = heartbeatSchema.safeParse(parseJson(request.rawBody?.toString('utf8') ?? ''));
     if (!parsed.success) {
       const message = z.prettifyError(parsed.error);
-      ports.logger.log('ERROR', 'heartbeat is malformed', { vmName: verified.identity.vmName, problem: message });
+      const { vmName } = verified.identity;
+      const rejected = { ...REJECTED, reason: 'MALFORMED', vmName, problem: message };
+      logDecision(ports.logger, { severity: 'ERROR', message: 'heartbeat is malformed', ...rejected });
       response.status(400).json({ error: { message } });
       return;
     }

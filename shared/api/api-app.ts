@@ -3,7 +3,7 @@ import { HTTPException } from 'hono/http-exception';
 import { routeChanges } from '#shared/api/change-routes.ts';
 import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
-import { type IdentifyCaller, identifyCallers } from '#shared/api/identify-callers.ts';
+import { callerOf, type IdentifyCaller, identifyCallers } from '#shared/api/identify-callers.ts';
 import { routeLists } from '#shared/api/list-routes.ts';
 import { routeMetrics } from '#shared/api/metric-routes.ts';
 import { type NotificationPorts, routeNotifications } from '#shared/api/notification-routes.ts';
@@ -100,7 +100,7 @@ export function createApiApp(ports: ApiPorts): Hono {
 function routeCancel(app: Hono, ports: ApiPorts): void {
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));
-    await cancelJob(ports, jobId, ports.clock.now());
+    await cancelJob(ports, { jobId, by: callerOf(context) }, ports.clock.now());
     return context.json(await readView(ports, jobId));
   });
 }

@@ -8,6 +8,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 import { findShell } from '#shared/use-cases/shell/find-shell.ts';
+import { recordShell } from '#shared/use-cases/shell/record-shell.ts';
 import { releaseVm } from '#shared/use-cases/shell/release-vm.ts';
 
 type Ports = ViewPorts &
@@ -48,7 +49,10 @@ export function routeShell(app: Hono, ports: Ports): void {
     if (search.outcome === 'NONE') {
       throw errorResponse(409, search.message, search.remedy);
     }
-    ports.logger.log('INFO', 'shell opened', { ...search.target, user: callerOf(context), command: command ?? null });
+    const by = callerOf(context);
+    await recordShell(ports, { jobId: job.jobId, replica: search.target.replica, by }, ports.clock.now());
+    // The history says who and when; what was run is in the log only.
+    ports.logger.log('INFO', 'shell opened', { ...search.target, user: by, command: command ?? null });
     return context.json(search.target);
   });
 
@@ -59,8 +63,7 @@ export function routeShell(app: Hono, ports: Ports): void {
       const remedy = isOpen ? `To end the job, cancel it: dropforge jobs cancel ${job.jobId}.` : 'No action needed.';
       throw errorResponse(409, `Job ${job.jobId} keeps no VM.`, remedy);
     }
-    await releaseVm(ports, job.jobId, ports.clock.now());
-    ports.logger.log('INFO', 'kept VM released', { jobId: job.jobId, user: callerOf(context) });
+    await releaseVm(ports, { jobId: job.jobId, by: callerOf(context) }, ports.clock.now());
     const released = await readJob(ports, job.jobId);
     return context.json(await viewSubmitted(ports, released, ports.clock.now()));
   });

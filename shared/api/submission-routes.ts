@@ -17,6 +17,7 @@ import {
 } from '#shared/protocol/submission.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
+import { logVerdict } from '#shared/use-cases/log-lines.ts';
 import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
@@ -73,6 +74,7 @@ export function routeSubmissions(app: Hono, ports: SubmissionPorts): void {
 
 /** The view of the job that was started; otherwise the problems with 400, or 503 if they may pass in a few minutes. */
 async function answerOutcome(ports: SubmissionPorts, context: Context, outcome: SubmitOutcome): Promise<Response> {
+  logVerdict(ports.logger, { verdict: outcome.verdict, jobId: outcome.jobId });
   if (outcome.verdict !== 'ACCEPTED') {
     const { jobId, problems, warnings } = outcome;
     const [first] = problems;

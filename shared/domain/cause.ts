@@ -294,8 +294,8 @@ export type Cause = Stated<typeof causeSchema>;
 
 export const EVIDENCE_LINES_MAX = 40;
 
-export function classOf(cause: Cause): CauseClass {
-  return CAUSES[cause.code].class;
+export function classOf({ code }: Pick<Cause, 'code'>): CauseClass {
+  return CAUSES[code].class;
 }
 
 export function remedyOf(cause: Cause): string {

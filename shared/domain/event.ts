@@ -25,7 +25,13 @@ export type QuotaLimit = {
  * What happened, in the past tense. `eventId` is derived from what happened, so that duplicate deliveries are one
  * event. `attempt` fences off events of earlier attempts.
  */
-export type JobEvent = { readonly eventId: string; readonly jobId: string; readonly at: TimestampMs } & (
+export type JobEvent = {
+  readonly eventId: string;
+  readonly jobId: string;
+  readonly at: TimestampMs;
+  /** Who asked for it: an e-mail address that a signature has proven, or TUNING; null if that is not known. */
+  readonly by?: string | null | undefined;
+} & (
   | {
       readonly type: 'PLACEMENT_CHOSEN';
       readonly attempt: number;
@@ -100,9 +106,11 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
     }
   | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
   /** By the tuning of a trial if that has ended, otherwise by a user. */
-  | { readonly type: 'CANCEL_REQUESTED'; readonly by?: 'TUNING' }
+  | { readonly type: 'CANCEL_REQUESTED' }
   /** Delete the VM that was kept after a failure. */
   | { readonly type: 'RELEASE_REQUESTED' }
+  /** A shell was opened, or a command run, in the VM of a replica. */
+  | { readonly type: 'SHELL_OPENED'; readonly replica: string }
   /** End the program before its own end, save its outputs, and succeed. */
   | { readonly type: 'STOP_REQUESTED' }
   | {

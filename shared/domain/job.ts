@@ -1,4 +1,5 @@
 import type { Cause } from '#shared/domain/cause.ts';
+import type { HistoryEntry } from '#shared/domain/history-entry.ts';
 import type { JobSpec, ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
 import type { JobText } from '#shared/domain/job-text.ts';
 import type { PackageLayout } from '#shared/domain/package-layout.ts';
@@ -155,6 +156,8 @@ type JobCommon = {
   readonly waitsFor: WaitedLimit | null;
   /** Placements that have ended, but whose VMs may still exist: each counts against the limits as the current one does. */
   readonly endedPlacements: number;
+  /** The newest events, oldest first. Every event that changes the job is also a line of the log. */
+  readonly history: readonly HistoryEntry[];
 };
 
 export type JobCounts = {

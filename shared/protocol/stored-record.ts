@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { causeSchema } from '#shared/domain/cause.ts';
 import { type Effect, effectSchema } from '#shared/domain/effect.ts';
+import { historySchema } from '#shared/domain/history-entry.ts';
 import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
 import { NOTIFIED_STATES } from '#shared/domain/notification.ts';
@@ -163,6 +164,7 @@ const jobCommon = {
     .nullable()
     .default(null),
   endedPlacements: count.default(0),
+  history: historySchema.default([]),
 };
 
 const unfinished = { ...jobCommon, wakeAt: timestamp };

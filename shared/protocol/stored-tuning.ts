@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { causeSchema } from '#shared/domain/cause.ts';
+import { historySchema } from '#shared/domain/history-entry.ts';
 import { studySchema } from '#shared/domain/study.ts';
 import type { RecordForm } from '#shared/machine/record-store.ts';
 import { parseStored, storedSubmission, storedVerdictSchema } from '#shared/protocol/stored-record.ts';
@@ -50,6 +51,7 @@ const tuningCommon = {
   stopReason: z
     .enum(['MAX_COST', 'MAX_RUNTIME', 'NO_PROGRESS', 'SPACE_EXHAUSTED', 'TRIALS_MAX', 'FAILED', 'CANCELLED'])
     .nullable(),
+  history: historySchema.default([]),
 };
 
 const tuningSchema = z.discriminatedUnion('status', [

@@ -1,3 +1,4 @@
+import { submittedEntry } from '#shared/domain/history.ts';
 import type { JobSource, PackageRef, TimestampMs, Warning } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
@@ -54,6 +55,7 @@ export function newTuning({ spec, study, now, timeouts, ...accepted }: NewTuning
     spentUsd: 0,
     firstTrialAt: null,
     stopReason: null,
+    history: [submittedEntry('SEARCHING', { at: now, by: accepted.source.submittedBy })],
   };
   const suggest: TuningEffect = { type: 'SUGGEST', tuningId, from: asked.from, count: asked.count };
   return { tuning, effects: [suggest, tuningUpdateOf(tuning)] };

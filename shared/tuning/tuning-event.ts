@@ -7,6 +7,8 @@ export type TuningEvent = {
   readonly eventId: string;
   readonly tuningId: string;
   readonly at: TimestampMs;
+  /** As in JobEvent. */
+  readonly by?: string | null | undefined;
 } /** Id `chosen-<from>`. Fewer values than asked for: the space has no others. */ & (
   | {
       readonly type: 'VALUES_CHOSEN';

@@ -1,4 +1,5 @@
 import type { Cause } from '#shared/domain/cause.ts';
+import type { HistoryEntry } from '#shared/domain/history-entry.ts';
 import type { JobSource, JobState, PackageRef, TimestampMs, Verdict, Warning } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
@@ -117,6 +118,8 @@ export type TuningCommon = {
   readonly spentUsd: number;
   readonly firstTrialAt: TimestampMs | null;
   readonly stopReason: StopReason | null;
+  /** What changed the state, oldest first: thousands of trials would leave no room for it. */
+  readonly history: readonly HistoryEntry[];
 };
 
 /**

@@ -1,13 +1,16 @@
 import type { Effect } from '#shared/domain/effect.ts';
 import type { JobEvent } from '#shared/domain/event.ts';
+import { jobEntryOf } from '#shared/domain/history.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import { attributesOf } from '#shared/observability/invocation.ts';
+import type { Logger } from '#shared/observability/logger.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
 import { usageOf } from '#shared/use-cases/limits/vm-usage.ts';
+import { logTransition } from '#shared/use-cases/log-lines.ts';
 import { messageOfUpdate, type UpdateSettings } from '#shared/use-cases/reports/job-update.ts';
 
 export type OutboxPorts = UpdateSettings & {
@@ -15,7 +18,7 @@ export type OutboxPorts = UpdateSettings & {
   readonly bus: MessageBus;
 };
 
-export type EventPorts = OutboxPorts & { readonly timeouts: Timeouts };
+export type EventPorts = OutboxPorts & { readonly timeouts: Timeouts; readonly logger: Logger };
 
 const COMMIT_TRIES_MAX = 8;
 
@@ -54,10 +57,27 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent, limits?
     if (outcome === 'OVER_LIMIT') {
       return stored.record;
     }
+    if (outcome === 'COMMITTED') {
+      const entry = jobEntryOf(stored.record, job, event);
+      logTransition(ports.logger, { record: job, entry, revision: stored.revision + 1 });
+    }
     await publishOutbox(ports, event.jobId);
     return outcome === 'COMMITTED' ? job : (await ports.jobs.read(event.jobId))?.record;
   }
   throw new Error(`Job ${event.jobId} kept changing while event ${event.eventId} was handled; it is redelivered.`);
+}
+
+/** Creates a job with its outbox entries, which are not published here. EXISTS: the id is taken, nothing was changed. */
+export async function createJob(
+  { jobs, logger }: Pick<EventPorts, 'jobs' | 'logger'>,
+  job: Job,
+  effects: readonly Effect[],
+): Promise<'CREATED' | 'EXISTS'> {
+  const outcome = await jobs.create(job, effects);
+  for (const entry of outcome === 'CREATED' ? job.history : []) {
+    logTransition(logger, { record: job, entry, revision: 1 });
+  }
+  return outcome;
 }
 
 /**

@@ -1,10 +1,13 @@
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { attributesOf } from '#shared/observability/invocation.ts';
+import type { Logger } from '#shared/observability/logger.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
-import { transitionTuning } from '#shared/tuning/rules/transition.ts';
+import { transitionTuning, tuningEntryOf } from '#shared/tuning/rules/transition.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
+import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
 import type { TuningEvent } from '#shared/tuning/tuning-event.ts';
+import { logTransition } from '#shared/use-cases/log-lines.ts';
 import { messageOfUpdate, type UpdateSettings } from '#shared/use-cases/reports/job-update.ts';
 
 export type TuningOutboxPorts = UpdateSettings & {
@@ -12,7 +15,7 @@ export type TuningOutboxPorts = UpdateSettings & {
   readonly bus: MessageBus;
 };
 
-export type TuningEventPorts = TuningOutboxPorts & { readonly timeouts: Timeouts };
+export type TuningEventPorts = TuningOutboxPorts & { readonly timeouts: Timeouts; readonly logger: Logger };
 
 /**
  * Trials that end together commit to one tuning; of conflicting commits, one succeeds each time. The function `tuning`
@@ -41,10 +44,27 @@ export async function handleTuningEvent(ports: TuningEventPorts, event: TuningEv
     if (outcome === 'STALE') {
       continue;
     }
+    if (outcome === 'COMMITTED') {
+      const entry = tuningEntryOf(stored.record, tuning, event);
+      logTransition(ports.logger, { record: tuning, entry, revision: expectedRevision + 1 });
+    }
     await publishTuningOutbox(ports, tuningId);
     return outcome === 'COMMITTED' ? tuning : (await ports.tunings.read(tuningId))?.record;
   }
   throw new Error(`Tuning ${tuningId} kept changing while event ${eventId} was handled; it is redelivered.`);
+}
+
+/** As `createJob`, for a tuning. */
+export async function createTuning(
+  { tunings, logger }: Pick<TuningEventPorts, 'tunings' | 'logger'>,
+  tuning: Tuning,
+  effects: readonly TuningEffect[],
+): Promise<'CREATED' | 'EXISTS'> {
+  const outcome = await tunings.create(tuning, effects);
+  for (const entry of outcome === 'CREATED' ? tuning.history : []) {
+    logTransition(logger, { record: tuning, entry, revision: 1 });
+  }
+  return outcome;
 }
 
 /**

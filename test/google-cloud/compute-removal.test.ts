@@ -9,6 +9,7 @@ import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
 import { vmRequest } from '../contract/vm-provider.contract.ts';
 import { simulatedJob } from '../simulation/simulated-job.ts';
+import { noLog } from '../support/collected-log.ts';
 import { PLACE } from '../support/contract/vm-cloud-under-test.ts';
 import { type ComputeUnderTest, openComputeUnderTest } from '../support/google-cloud/compute-under-test.ts';
 
@@ -156,5 +157,6 @@ function portsOn(database: Database) {
     replicas: openSqliteReplicaStore(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
+    logger: noLog,
   };
 }

@@ -174,11 +174,8 @@ it('cancels a job created after the cancel request, and drops the request for on
   expect((await ports.functions.jobs.read('early'))?.record).toMatchObject({ verdict: { state: 'CANCELLED' } });
 
   expect((await cancel('unknown', Date.now() - earlyCancelMs)).status).toBe(204);
-  expect(log.map(({ severity, message }) => `${severity} ${message}`)).toEqual([
-    'INFO message is redelivered later',
-    'INFO upload handled',
-    'WARNING job to cancel is unknown',
-  ]);
+  const others = log.filter(({ kind }) => kind === undefined);
+  expect(others.map(({ message }) => message)).toEqual(['message is redelivered later', 'job to cancel is unknown']);
 });
 
 it('responds to a transient error with 500, so that the message is redelivered', async () => {
@@ -296,7 +293,7 @@ it('records a dead letter on its job', async () => {
   log.length = 0;
   await post('on-dead-letter', JSON.stringify({ subscription: 'projects/p/subscriptions/dead', message }));
 
-  expect(log).toMatchObject([{ severity: 'ERROR', topic: 'provision', jobId: 'poisoned' }]);
+  expect(log[0]).toMatchObject({ severity: 'ERROR', topic: 'provision', jobId: 'poisoned' });
   expect((await ports.functions.jobs.read('poisoned'))?.record).toMatchObject({
     status: 'QUEUED',
     isBackingOff: true,

@@ -25,6 +25,7 @@ import {
   wakeDueTunings,
 } from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
+import { noLog } from '../support/collected-log.ts';
 import { createPlacingDeliveries } from './placing-deliveries.ts';
 import type { Prng } from './prng.ts';
 import { createRecordedSuccesses } from './recorded-successes.ts';
@@ -256,6 +257,7 @@ export function createControlPlane(world: ControlPlaneWorld) {
     bus: scheduler.interruptible(bus),
     objects: scheduler.interruptible(has('recordedSuccess') ? successes.objects : { stat: async () => undefined }),
     timeouts: has('assemblyLimit') ? TIMEOUTS : { ...TIMEOUTS, assemblyMs: Number.POSITIVE_INFINITY },
+    logger: noLog,
   };
 
   /** Parses the message as its function does. */

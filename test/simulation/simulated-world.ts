@@ -226,7 +226,7 @@ export function createWorld(
     cancelLater(jobId: string, delayMs: number): void {
       scheduler.at(now() + delayMs, () =>
         scheduler.start(
-          async () => void (await cancelJob(ports, jobId, now())),
+          async () => void (await cancelJob(ports, { jobId, by: null }, now())),
           () => this.cancelLater(jobId, 1_000),
         ),
       );
@@ -234,7 +234,7 @@ export function createWorld(
     releaseLater(jobId: string, delayMs: number): void {
       scheduler.at(now() + delayMs, () =>
         scheduler.start(
-          async () => void (await releaseVm(ports, jobId, now())),
+          async () => void (await releaseVm(ports, { jobId, by: null }, now())),
           () => this.releaseLater(jobId, 1_000),
         ),
       );

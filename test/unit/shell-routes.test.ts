@@ -37,6 +37,11 @@ describe('a request for a shell', () => {
     expect(recorded('shell opened')).toEqual([
       expect.objectContaining({ user: 'ada@example.com', command: 'nvidia-smi -l', vmName: body.vmName }),
     ]);
+    expect((await api.ports.jobs.read('digits'))?.record.history.at(-1)).toMatchObject({
+      event: 'SHELL_OPENED',
+      by: 'ada@example.com',
+      replica: 'master-0',
+    });
   });
 
   it('is refused where shells are off, with how to turn them on', async () => {
@@ -67,7 +72,10 @@ describe('a request to release a VM', () => {
   it('ends the time of a VM that is kept, once, and is recorded', async () => {
     await open(keptJob);
     expect(await release()).toMatchObject({ status: 200, body: { kept: { releaseTime: '1970-01-01T00:01:40.000Z' } } });
-    expect(recorded('kept VM released')).toEqual([expect.objectContaining({ user: 'ada@example.com' })]);
+    expect((await api.ports.jobs.read('digits'))?.record.history.at(-1)).toMatchObject({
+      event: 'RELEASE_REQUESTED',
+      by: 'ada@example.com',
+    });
     const again = await release();
     expect([again.status, again.body.error.message]).toEqual([409, 'Job digits keeps no VM.']);
   });

@@ -7,6 +7,11 @@ import type { Timeouts } from '#shared/domain/timeouts.ts';
 /** One entry of the table: the job after an event, and the effects to publish. */
 export type Rule<J extends Job, E extends JobEvent> = (job: J, event: E, timeouts: Timeouts) => Transition;
 
+/** A shell was opened, or a command run, in a VM of the job: only the history changes. */
+export function onShellOpened<J extends Job>(job: J): Transition {
+  return { job: { ...job }, effects: [] };
+}
+
 /** When an event happened, and the timeouts from which the next deadline follows. */
 export type Moment = { readonly at: TimestampMs; readonly timeouts: Timeouts };
 
@@ -51,6 +56,7 @@ export function commonFields(job: Job) {
   const { jobId, trial, spec, packages, source, warnings, createdAt, attempt, placementRound, exhaustedZones, zones } =
     job;
   const { firstRanAt, ranMs, counts, ledger, waitingFor, quotaWaitSince, deniedSince, waitsFor, endedPlacements } = job;
+  const { history } = job;
   return {
     jobId,
     trial,
@@ -72,5 +78,6 @@ export function commonFields(job: Job) {
     deniedSince,
     waitsFor,
     endedPlacements,
+    history,
   };
 }

@@ -1,5 +1,6 @@
 import type { Transition } from '#shared/domain/effect.ts';
 import type { EventOf, JobEvent, JobEventType } from '#shared/domain/event.ts';
+import { jobEntryOf, recordEntry } from '#shared/domain/history.ts';
 import type { Job, JobIn, JobStatus } from '#shared/domain/job.ts';
 import * as closing from '#shared/domain/rules/closing.ts';
 import { onHeldFailureResolved } from '#shared/domain/rules/holding.ts';
@@ -7,7 +8,7 @@ import { onReleaseRequested } from '#shared/domain/rules/keeping.ts';
 import { onEndedPlacementsGone } from '#shared/domain/rules/placement.ts';
 import * as preparing from '#shared/domain/rules/preparing.ts';
 import * as queued from '#shared/domain/rules/queued.ts';
-import { ignore, type Rule } from '#shared/domain/rules/rule.ts';
+import { ignore, onShellOpened, type Rule } from '#shared/domain/rules/rule.ts';
 import * as running from '#shared/domain/rules/running.ts';
 import * as stopping from '#shared/domain/rules/stopping.ts';
 import { TIMEOUTS, type Timeouts } from '#shared/domain/timeouts.ts';
@@ -39,6 +40,7 @@ export const RULES: Rules = {
     HELD_FAILURE_RESOLVED: onHeldFailureResolved,
     ATTEMPT_INTERRUPTED: preparing.onInterrupted,
     CANCEL_REQUESTED: preparing.onCancelRequested,
+    SHELL_OPENED: onShellOpened,
     STOP_REQUESTED: stopping.onStopRequestedWhileWaiting,
     DELIVERY_EXHAUSTED: preparing.onDeliveryExhausted,
     DEADLINE_PASSED: preparing.onDeadlinePassed,
@@ -50,6 +52,7 @@ export const RULES: Rules = {
     HELD_FAILURE_RESOLVED: onHeldFailureResolved,
     ATTEMPT_INTERRUPTED: running.onInterrupted,
     CANCEL_REQUESTED: running.onCancelRequested,
+    SHELL_OPENED: onShellOpened,
     STOP_REQUESTED: stopping.onStopRequested,
     DEADLINE_PASSED: running.onDeadlinePassed,
     ENDED_PLACEMENTS_GONE: onEndedPlacementsGone,
@@ -57,6 +60,7 @@ export const RULES: Rules = {
   CLOSING: {
     RELEASE_REQUESTED: onReleaseRequested,
     CANCEL_REQUESTED: onReleaseRequested,
+    SHELL_OPENED: onShellOpened,
     DEADLINE_PASSED: closing.onDeadlinePassed,
     ENDED_PLACEMENTS_GONE: onEndedPlacementsGone,
     VMS_GONE: closing.onVmsGone,
@@ -64,9 +68,13 @@ export const RULES: Rules = {
   CLOSED: {},
 };
 
-/** Returns the next job and the effects to publish. Pure: no clock, no randomness, no I/O. */
+/**
+ * Returns the next job, with the event in its history, and the effects to publish. Pure: no clock, no randomness, no
+ * I/O. A job that the event does not change is returned as it is.
+ */
 export function transition(job: Job, event: JobEvent, timeouts: Timeouts = TIMEOUTS): Transition {
   // TypeScript cannot correlate the two look-ups; the Rules type has checked every entry.
   const rule = RULES[job.status][event.type] as Rule<Job, JobEvent> | undefined;
-  return rule === undefined ? ignore(job) : rule(job, event, timeouts);
+  const { job: next, effects } = rule === undefined ? ignore(job) : rule(job, event, timeouts);
+  return { job: next === job ? job : recordEntry(next, jobEntryOf(job, next, event)), effects };
 }

@@ -1,3 +1,5 @@
+import { changeOf } from '#shared/domain/history.ts';
+import type { HistoryEntry } from '#shared/domain/history-entry.ts';
 import { TIMEOUTS, type Timeouts } from '#shared/domain/timeouts.ts';
 import * as closing from '#shared/tuning/rules/closing.ts';
 import { ignore, type TuningRule } from '#shared/tuning/rules/rule.ts';
@@ -27,6 +29,17 @@ export const RULES: TuningRules = {
   CLOSED: {},
 };
 
+/** What an event did to a tuning: one line of the log, and an entry of its history if the state has changed. */
+export function tuningEntryOf(before: Tuning, after: Tuning, event: TuningEvent): HistoryEntry {
+  const cause = 'verdict' in after ? (after.verdict.cause?.code ?? null) : null;
+  return { ...changeOf(before, after, event), attempt: 0, placementRound: 0, zone: null, cause };
+}
+
+function withHistory(before: Tuning, after: Tuning, event: TuningEvent): Tuning {
+  const entry = tuningEntryOf(before, after, event);
+  return entry.from === entry.to ? after : { ...after, history: [...after.history, entry] };
+}
+
 /**
  * Returns the next tuning, the trials that were added or changed, and the effects to publish. Pure: no clock, no
  * randomness, no I/O.
@@ -34,5 +47,6 @@ export const RULES: TuningRules = {
 export function transitionTuning(tuning: Tuning, event: TuningEvent, timeouts: Timeouts = TIMEOUTS): TuningTransition {
   // TypeScript cannot correlate the two look-ups; the TuningRules type has checked every entry.
   const rule = RULES[tuning.status][event.type] as TuningRule<Tuning, TuningEvent> | undefined;
-  return rule === undefined ? ignore(tuning) : rule(tuning, event, timeouts);
+  const { tuning: next, ...changes } = rule === undefined ? ignore(tuning) : rule(tuning, event, timeouts);
+  return { tuning: next === tuning ? tuning : withHistory(tuning, next, event), ...changes };
 }

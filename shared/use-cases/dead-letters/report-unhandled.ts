@@ -1,3 +1,4 @@
+import type { Logger } from '#shared/observability/logger.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
@@ -7,11 +8,13 @@ import { findWaitingJobFiles } from '#shared/use-cases/intake/classify-upload.ts
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
 import { listFailedMessages, reportObjectOfMessage, uriOfMessage } from '#shared/use-cases/intake/submit-message.ts';
+import { logVerdict } from '#shared/use-cases/log-lines.ts';
 import { isNewer, updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 export type ReportUnhandledPorts = {
   readonly objects: ObjectStore;
   readonly bus: MessageBus;
+  readonly logger: Logger;
   readonly intake: Pick<IntakeSettings, 'uploadBucket'>;
 };
 
@@ -74,7 +77,8 @@ async function refuse(
   render: (current: Report | undefined, submission: Unhandled) => Report | null,
 ): Promise<boolean> {
   const { reportObject, generation } = submission;
-  let refusal: Report | null = null;
+  // It is assigned in a function, which the type check does not follow.
+  let refusal = null as Report | null;
   await updateReport(ports.objects, { reportObject, generation, acceptedJobId: null }, async (current) => {
     refusal = render(current, submission);
     return refusal;
@@ -83,6 +87,7 @@ async function refuse(
     return false;
   }
   await publishRefusal(ports, submission, refusal);
+  logVerdict(ports.logger, { verdict: refusal.verdict, jobId: refusal.jobId, source: submission.source });
   return true;
 }
 

@@ -21,6 +21,7 @@ import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-ev
 import { readJobFacts } from '#shared/use-cases/heartbeat/read-job-facts.ts';
 import { type MeasurementPorts, recordMeasurements } from '#shared/use-cases/heartbeat/record-measurements.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
+import { logDecision } from '#shared/use-cases/log-lines.ts';
 
 type PhaseEvent = 'REPLICA_REPORTED' | 'REPLICA_STARTED' | 'REPLICA_UPLOADING';
 
@@ -57,7 +58,8 @@ export async function recordHeartbeat(
   }
   const rejection = reasonToReject(job, heartbeat, sender);
   if (job === undefined || !isPlaced(job) || rejection !== null) {
-    return { command: 'STOP', reason: rejection };
+    logRejection(ports, { heartbeat, sender, rejection });
+    return { command: 'STOP', reason: rejection?.message ?? null };
   }
   const measured = await recordMeasurements(ports, job, { heartbeat, at: sender.at });
   const replica = toReplica(measured, heartbeat, { ...sender, timeouts: ports.timeouts });
@@ -136,22 +138,42 @@ export async function reportExit(ports: HeartbeatPorts, replica: Replica, at: Ti
   return job;
 }
 
+type Rejection = {
+  readonly code: 'JOB_UNKNOWN' | 'WRONG_ACCOUNT' | 'JOB_ENDED' | 'NOT_CURRENT';
+  readonly message: string;
+};
+
+type Rejected = { readonly heartbeat: Heartbeat; readonly sender: VmSender; readonly rejection: Rejection | null };
+
+function logRejection({ logger }: HeartbeatPorts, { heartbeat, sender, rejection }: Rejected): void {
+  const { jobId, attempt, phase } = heartbeat;
+  const { code: reason = 'NOT_CURRENT', message = `Job ${jobId} has no VMs.` } = rejection ?? {};
+  const from = { jobId, attempt, replica: replicaName(heartbeat), vmName: sender.vmName, phase };
+  // The program of one account that reports for a job of another is not a matter of timing.
+  const severity = reason === 'WRONG_ACCOUNT' ? 'WARNING' : 'INFO';
+  logDecision(logger, { severity, decision: 'HEARTBEAT_REJECTED', message, ...from, reason });
+}
+
 /** Reason to reject this VM's heartbeat, or null. */
-function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmSender): string | null {
+function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmSender): Rejection | null {
   if (job === undefined) {
-    return `Job ${heartbeat.jobId} does not exist.`;
+    return { code: 'JOB_UNKNOWN', message: `Job ${heartbeat.jobId} does not exist.` };
   }
   if (sender.serviceAccount !== job.spec.serviceAccount) {
     // A program with the rights of one account could otherwise report for the jobs of another.
-    return `VM ${sender.vmName} does not run as the service account of job ${job.jobId}.`;
+    const message = `VM ${sender.vmName} does not run as the service account of job ${job.jobId}.`;
+    return { code: 'WRONG_ACCOUNT', message };
   }
   if (job.status === 'CLOSING' || job.status === 'CLOSED') {
-    return endOf(job);
+    return { code: 'JOB_ENDED', message: endOf(job) };
   }
   const isItself = sender.vmName === vmNameOf(job.jobId, heartbeat.attempt, heartbeat);
   return isItself && heartbeat.attempt === job.attempt && ownsVm(job, sender)
     ? null
-    : `VM ${sender.vmName} is not part of attempt ${job.attempt} of job ${job.jobId}.`;
+    : {
+        code: 'NOT_CURRENT',
+        message: `VM ${sender.vmName} is not part of attempt ${job.attempt} of job ${job.jobId}.`,
+      };
 }
 
 /** The event for a phase that the job, as it was read, does not know yet; null otherwise. */

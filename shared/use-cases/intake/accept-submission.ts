@@ -5,8 +5,8 @@ import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { newTuning } from '#shared/tuning/new-tuning.ts';
-import { type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
-import { publishTuningOutbox, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
+import { createJob, type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
+import { createTuning, publishTuningOutbox, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
 import { enforceSizeLimit, newJob } from '#shared/use-cases/intake/new-job.ts';
 import { readSubmitted, updateOf } from '#shared/use-cases/reports/read-submitted.ts';
 
@@ -39,7 +39,7 @@ export async function acceptJob(ports: AcceptPorts, accepted: Accepted): Promise
   if (taken !== null) {
     return taken;
   }
-  if ((await ports.jobs.create(job, [provisionOf(job), jobUpdateOf(job)])) === 'EXISTS') {
+  if ((await createJob(ports, job, [provisionOf(job), jobUpdateOf(job)])) === 'EXISTS') {
     const other = await findOther(ports, job);
     if (other !== null) {
       return other;
@@ -65,7 +65,7 @@ export async function acceptTuning(
   if (taken !== null) {
     return taken;
   }
-  if ((await ports.tunings.create(tuning, effects)) === 'EXISTS') {
+  if ((await createTuning(ports, tuning, effects)) === 'EXISTS') {
     const other = await findOther(ports, submitted);
     if (other !== null) {
       return other;

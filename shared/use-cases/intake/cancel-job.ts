@@ -12,10 +12,10 @@ export type CancelPorts = EventPorts & TuningEventPorts;
  */
 export async function cancelJob(
   ports: CancelPorts,
-  jobId: string,
+  { jobId, by }: { readonly jobId: string; readonly by: string | null },
   now: TimestampMs,
 ): Promise<Job | Tuning | undefined> {
-  const event = cancelEventOf(jobId, now);
+  const event = { ...cancelEventOf(jobId, now), by };
   return (await handleJobEvent(ports, event)) ?? (await handleTuningEvent(ports, { ...event, tuningId: jobId }));
 }
 
@@ -35,7 +35,8 @@ export async function handleCancelMessage(
   { jobId, publishedAt }: CancelMessage,
   now: TimestampMs,
 ): Promise<'CANCELLED' | 'TOO_EARLY' | 'UNKNOWN'> {
-  if ((await cancelJob(ports, jobId, now)) !== undefined) {
+  // Pub/Sub does not say who has published a message.
+  if ((await cancelJob(ports, { jobId, by: null }, now)) !== undefined) {
     return 'CANCELLED';
   }
   return now - publishedAt < ports.timeouts.earlyCancelMs ? 'TOO_EARLY' : 'UNKNOWN';

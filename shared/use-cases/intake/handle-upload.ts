@@ -15,28 +15,28 @@ import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job
 
 /**
  * Handles an object that was finalized in the upload bucket: classifies it, submits the job files that it brings or
- * completes, and writes each outcome beside its upload. A package that several job files wait for submits them all;
- * returns the last outcome, or undefined if the object is not a submission.
+ * completes, and writes each outcome beside its upload. A package that several job files wait for submits them all.
+ * Returns the outcomes; none if the object is not a submission.
  */
 export async function handleUpload(
   ports: SubmitPorts,
   upload: Upload,
   now: TimestampMs,
-): Promise<SubmitOutcome | undefined> {
+): Promise<readonly SubmitOutcome[]> {
   if (upload.bucket !== ports.intake.uploadBucket) {
-    return undefined;
+    return [];
   }
   const classified = await classifyUpload(ports.objects, upload);
   switch (classified.kind) {
     case 'IGNORED':
-      return undefined;
+      return [];
     case 'INVALID':
     case 'PACKAGE_WITHOUT_JOB_FILE': {
       const { problems, warnings } = classified;
       const verdict = classified.kind === 'INVALID' ? 'REFUSED' : 'WAITING';
       const outcome: SubmitOutcome = { verdict, jobId: null, problems, warnings };
       await reportUpload(ports, classified.upload, outcome);
-      return outcome;
+      return [outcome];
     }
     default:
       return submitJobFiles(ports, classified.jobFiles, { publishedAt: upload.publishedAt, now });
@@ -49,7 +49,7 @@ async function submitJobFiles(
   ports: SubmitPorts,
   jobFiles: readonly UploadedJobFile[],
   times: Times,
-): Promise<SubmitOutcome | undefined> {
+): Promise<readonly SubmitOutcome[]> {
   const outcomes: SubmitOutcome[] = [];
   for (const jobFile of jobFiles) {
     const outcome = await submitJob(ports, submissionOf(jobFile, times));
@@ -57,7 +57,7 @@ async function submitJobFiles(
     outcomes.push(outcome);
   }
   outcomes.forEach(redeliverIfTransient);
-  return outcomes.at(-1);
+  return outcomes;
 }
 
 function submissionOf({ upload, job, enclosingPackage }: UploadedJobFile, times: Times): Submission {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { submittedEntry } from '#shared/domain/history.ts';
 import type { JobIn, JobSource, PackageRef, TimestampMs, TrialRef, Warning } from '#shared/domain/job.ts';
 import { ACCEPTED_BYTES_MAX, jsonBytesOf, WARNINGS_BYTES_MAX } from '#shared/domain/job-size.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
@@ -57,6 +58,7 @@ export function newJob(
     deniedSince: null,
     waitsFor: null,
     endedPlacements: 0,
+    history: [submittedEntry('QUEUED', { at: now, by: source.submittedBy })],
   };
 }
 

@@ -22,6 +22,7 @@ import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmCreation } from '#shared/ports/vm-provider.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type ExceededLimit, findExceededLimit } from '#shared/use-cases/limits/vm-usage.ts';
+import { causeFields, logDecision } from '#shared/use-cases/log-lines.ts';
 import { type Created, createVms, findPendingVms } from '#shared/use-cases/provision/create-vms.ts';
 import { expectReplicas } from '#shared/use-cases/provision/expect-replicas.ts';
 import { findSuccess } from '#shared/use-cases/provision/find-success.ts';
@@ -192,6 +193,7 @@ async function reportFailure(
   { failure, vmsCreated, areVmsGone, now }: Failure & { readonly now: TimestampMs },
 ): Promise<void> {
   const { jobId, attempt, placement, placedAt, spec } = job;
+  logCreateFailure(ports, job, failure);
   const quotaDemand = failure.quota === undefined ? null : quotaDemandOf(spec.replicaGroups, failure.quota);
   if (!allReplicasCreated(job)) {
     // The other VMs of the cluster are deleted: neither their exits nor their expired leases may end the attempt.
@@ -212,6 +214,15 @@ async function reportFailure(
   } else if (after?.status === 'QUEUED' && areVmsGone && !after.isAdmitted) {
     await wakeForVmLimits(ports, `left-${jobId}-${attempt}-${placedAt}`, now);
   }
+}
+
+function logCreateFailure({ logger }: ProvisionPorts, job: JobIn<'PREPARING'>, { cause }: VmCreateFailure): void {
+  const { jobId, attempt, placementRound, spec } = job;
+  const { zone, provisioningModel } = job.placement;
+  const [{ machineType }] = spec.replicaGroups;
+  const message = `${machineType} could not be created in ${zone}: ${cause.code}`;
+  const where = { jobId, attempt, placementRound, zone, provisioningModel, machineType };
+  logDecision(logger, { decision: 'CREATE_FAILED', message, ...where, ...causeFields(cause.code) });
 }
 
 /** Not all VMs are running yet: the job is re-checked periodically and on the first heartbeat of one of them. */

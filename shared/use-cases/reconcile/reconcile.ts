@@ -1,4 +1,5 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
+import { elapsedMs } from '#shared/domain/history.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { evaluateLease, extendLease } from '#shared/domain/lease.ts';
 import type { Replica } from '#shared/domain/replica.ts';
@@ -12,6 +13,7 @@ import {
   type TuningEventPorts,
 } from '#shared/use-cases/handle-tuning-event.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
+import { logDecision } from '#shared/use-cases/log-lines.ts';
 import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
 
 type JobPorts = EventPorts & { readonly replicas: ReplicaStore };
@@ -32,8 +34,15 @@ export async function reconcile(ports: ReconcilePorts, now: TimestampMs): Promis
     () => endExpiredLeases(ports, now),
     () => wakeDueJobs(ports, now),
     () => wakeDueTunings(ports, now),
+    () => logUsage(ports),
   ];
   await attemptAll(parts, (part) => part());
+}
+
+/** The line by which charts know what runs, and what it costs an hour. */
+async function logUsage({ jobs, logger }: EventPorts): Promise<void> {
+  const { vms, microUsdPerHour, unpricedVms } = await jobs.readUsage();
+  logger.log('INFO', `${vms} VMs`, { kind: 'usage', vms, usdPerHour: microUsdPerHour / 1e6, unpricedVms });
 }
 
 /** Publishes the outbox entries of processes that died after their commit. */
@@ -89,6 +98,10 @@ async function handleExpiredLease(
   const { timeouts } = ports;
   const verdict = evaluateLease(replica, { now, lastHeartbeatAt, timeouts });
   if (verdict === 'EXPIRED' || replica.exit !== null) {
+    const { jobId, attempt, vmName, heardAt } = replica;
+    const message = `lease of ${replica.replica} of job ${jobId} has expired`;
+    const what = { jobId, attempt, replica: replica.replica, vmName, unheardMs: elapsedMs(heardAt, now) };
+    logDecision(ports.logger, { decision: 'LEASE_EXPIRED', message, ...what });
     await reportLostReplica(ports, replica, { at: now, cause: causeOfLoss(replica, now) });
   } else if (verdict === 'SUSPECT') {
     // A heartbeat that arrived in the meantime has a higher sequence number and is kept.

@@ -5,6 +5,10 @@ import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-ev
  * Ends the time of a VM that is kept after its program failed; without effect on a job that keeps none. Returns
  * undefined if there is no such job.
  */
-export async function releaseVm(ports: EventPorts, jobId: string, at: TimestampMs): Promise<Job | undefined> {
-  return handleJobEvent(ports, { type: 'RELEASE_REQUESTED', eventId: 'release-requested', jobId, at });
+export async function releaseVm(
+  ports: EventPorts,
+  { jobId, by }: { readonly jobId: string; readonly by: string | null },
+  at: TimestampMs,
+): Promise<Job | undefined> {
+  return handleJobEvent(ports, { type: 'RELEASE_REQUESTED', eventId: 'release-requested', jobId, at, by });
 }

@@ -5,6 +5,7 @@ import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-p
 import { attemptAll } from '#shared/use-cases/attempt-all.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { logDecision } from '#shared/use-cases/log-lines.ts';
 import { wakeWaitingJobs } from '#shared/use-cases/provision/waiting-jobs.ts';
 import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
 
@@ -19,7 +20,9 @@ export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
 export async function teardown(ports: TeardownPorts, jobId: string, now: TimestampMs): Promise<void> {
   const job = (await ports.jobs.read(jobId))?.record;
   const { listed, incomplete } = await listVms(ports, { jobId });
-  const deletions = await Promise.all(orphansOf(job, listed).map((vm) => ports.vms.delete(vm)));
+  const orphans = orphansOf(job, listed);
+  logDeletions(ports, job, orphans);
+  const deletions = await Promise.all(orphans.map((vm) => ports.vms.delete(vm)));
   if (incomplete !== null && mayHideVms(incomplete, job)) {
     throw incomplete;
   }
@@ -88,8 +91,10 @@ async function sweepJob(
   { jobId, ofJob, now }: { readonly jobId: string; readonly ofJob: readonly Vm[]; readonly now: TimestampMs },
 ): Promise<void> {
   const job = (await ports.jobs.read(jobId))?.record;
+  const orphans = orphansOf(job, ofJob);
+  logDeletions(ports, job, orphans);
   // Not waited for: each deletion takes a minute or two, and all of a hundred orphans should be started in that time.
-  await attemptAll(orphansOf(job, ofJob), (vm) => ports.vms.delete(vm, { isWaitedFor: false }));
+  await attemptAll(orphans, (vm) => ports.vms.delete(vm, { isWaitedFor: false }));
   const ended = ofJob.filter((vm) => vm.status === 'TERMINATED' && job !== undefined && ownsVm(job, vm));
   await attemptAll(ended, (vm) => reportEndedVm(ports, vm, now));
   if (job !== undefined && isPlaced(job) && job.endedPlacements > 0) {
@@ -102,6 +107,25 @@ function orphansOf(job: Job | undefined, vms: readonly Vm[]): readonly Vm[] {
   // A VM that is kept for a look and has powered itself off has nothing to look at.
   const isOwn = (owner: Job, vm: Vm) => ownsVm(owner, vm) || (keepsVm(owner, vm) && vm.status !== 'TERMINATED');
   return vms.filter((vm) => job === undefined || !isOwn(job, vm));
+}
+
+/** A VM that is being deleted already was logged before. */
+function logDeletions({ logger }: TeardownPorts, job: Job | undefined, orphans: readonly Vm[]): void {
+  for (const { jobId, attempt, vmName, zone, status } of orphans.filter((vm) => vm.status !== 'STOPPING')) {
+    const reason = reasonToDelete(job, attempt);
+    const message = `VM ${vmName} in ${zone} is deleted: ${reason}`;
+    logDecision(logger, { decision: 'VM_DELETED', message, jobId, attempt, vmName, zone, reason, status });
+  }
+}
+
+function reasonToDelete(job: Job | undefined, attempt: number): string {
+  if (job === undefined) {
+    return 'JOB_UNKNOWN';
+  }
+  if (job.status === 'CLOSING' || job.status === 'CLOSED') {
+    return 'JOB_ENDED';
+  }
+  return attempt === job.attempt ? 'NOT_OF_PLACEMENT' : 'ATTEMPT_ENDED';
 }
 
 async function reportEndedVm(ports: TeardownPorts, vm: Vm, now: TimestampMs): Promise<void> {

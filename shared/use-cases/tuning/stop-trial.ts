@@ -1,6 +1,6 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
-import { type EventPorts, handleJobEvent, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
+import { createJob, type EventPorts, handleJobEvent, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
 import { cancelEventOf } from '#shared/use-cases/intake/cancel-job.ts';
 import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
 import { readTrial, type TrialId, trialJobOf } from '#shared/use-cases/tuning/trial-job.ts';
@@ -20,7 +20,7 @@ export async function stopTrial(ports: StopTrialPorts, { how, ...id }: StopReque
     return;
   }
   const { jobId } = found.trial;
-  const cancel = { ...cancelEventOf(jobId, now), by: 'TUNING' as const };
+  const cancel = { ...cancelEventOf(jobId, now), by: 'TUNING' };
   const event = how === 'CANCEL' ? cancel : { ...cancel, type: 'STOP_REQUESTED' as const, eventId: 'stop-requested' };
   const job = await handleJobEvent(ports, event);
   if (job?.status === 'CLOSED') {
@@ -28,7 +28,7 @@ export async function stopTrial(ports: StopTrialPorts, { how, ...id }: StopReque
   } else if (job === undefined) {
     const unstarted = trialJobOf(found.tuning, found.trial, { now, timeouts: ports.timeouts });
     const cancelled = transition(unstarted, cancel, ports.timeouts);
-    if ((await ports.jobs.create(cancelled.job, cancelled.effects)) === 'EXISTS') {
+    if ((await createJob(ports, cancelled.job, cancelled.effects)) === 'EXISTS') {
       await handleJobEvent(ports, event);
     }
     await publishOutbox(ports, jobId);

@@ -95,6 +95,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
     deniedSince: null,
     waitsFor: null,
     endedPlacements: 0,
+    history: [],
   };
 }
 
@@ -135,6 +136,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
     ENDED_PLACEMENTS_GONE: { ...named('ENDED_PLACEMENTS_GONE'), attempt, placementRound, isClosing: false },
     CANCEL_REQUESTED: named('CANCEL_REQUESTED'),
     RELEASE_REQUESTED: named('RELEASE_REQUESTED'),
+    SHELL_OPENED: { ...named('SHELL_OPENED'), replica: 'master-0' },
     STOP_REQUESTED: named('STOP_REQUESTED'),
     DELIVERY_EXHAUSTED: {
       ...named('DELIVERY_EXHAUSTED'),

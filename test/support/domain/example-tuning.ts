@@ -53,6 +53,7 @@ export function searchingTuning(facts: Partial<TuningIn<'SEARCHING'>> = {}): Tun
     spentUsd: 0,
     firstTrialAt: null,
     stopReason: null,
+    history: [],
     ...facts,
   };
 }

@@ -7,6 +7,7 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { noLog } from '../collected-log.ts';
 
 /** A channel, whose subscription gets a copy of each job update. */
 export const CHANNEL = 'notify-team';
@@ -31,6 +32,7 @@ export function openStores(database: Database) {
     bus,
     jobs,
     timeouts: TIMEOUTS,
+    logger: noLog,
     replicas: openSqliteReplicaStore(database),
     tunings: openSqliteTuningStore(database),
     curves: openSqliteCurveStore(database),

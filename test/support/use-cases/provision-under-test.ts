@@ -10,6 +10,7 @@ import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import type { CreateOutcome, Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 import { type ProvisionPorts, provision } from '#shared/use-cases/provision/provision.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
+import { noLog } from '../collected-log.ts';
 
 /** The provision stage over the embedded stores, with a VM provider that the test defines. */
 export function openProvision() {
@@ -36,6 +37,7 @@ export function openProvision() {
     bus: { publish: async () => 'id' },
     objects: { stat: async ({ bucket, name }) => cloud.objects.get(`gs://${bucket}/${name}`) },
     timeouts: TIMEOUTS,
+    logger: noLog,
     vms: {
       create: async (request) => {
         cloud.requests.push(request);

@@ -27,6 +27,7 @@ import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environ
 import { vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
+import { noLog } from '../../support/collected-log.ts';
 import { INSTANCE, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 /**
@@ -266,7 +267,15 @@ describe('the TypeScript sender', () => {
     const heartbeat = golden('heartbeat-running.json') as Heartbeat;
     const sender = { vmName: 'df-digits', instanceId: '1', zone: 'us-central1-a', serviceAccount: null, at: 5_000 };
     const [tunings, curves] = [openSqliteTuningStore(database), openSqliteCurveStore(database)];
-    const ports = { jobs, replicas, tunings, curves, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
+    const ports = {
+      jobs,
+      replicas,
+      tunings,
+      curves,
+      bus: { publish: async () => 'id' },
+      timeouts: TIMEOUTS,
+      logger: noLog,
+    };
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer.json'));
   });
 
@@ -280,7 +289,15 @@ describe('the TypeScript sender', () => {
     const heartbeat = golden('heartbeat-trial.json') as Heartbeat;
     const place = { zone: 'us-central1-a', serviceAccount: null };
     const sender = { vmName, instanceId: INSTANCE.instanceId, ...place, at: 7_000 };
-    const ports = { jobs, replicas, tunings, curves, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
+    const ports = {
+      jobs,
+      replicas,
+      tunings,
+      curves,
+      bus: { publish: async () => 'id' },
+      timeouts: TIMEOUTS,
+      logger: noLog,
+    };
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer-early-stop.json'));
   });
 

@@ -19,6 +19,7 @@ import { cancelJob, handleCancelMessage } from '#shared/use-cases/intake/cancel-
 import { checkResumedTuning } from '#shared/use-cases/intake/check-resumed-tuning.ts';
 import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
 import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-job.ts';
+import { noLog } from '../../support/collected-log.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { closedTuning, STUDY, searchingTuning, succeededTrial } from '../../support/domain/example-tuning.ts';
 
@@ -34,6 +35,7 @@ beforeEach(() => {
     tunings: openSqliteTuningStore(database),
     bus: { publish: async (topic, data) => String(published.push({ topic, data })) },
     timeouts: TIMEOUTS,
+    logger: noLog,
   };
 });
 afterEach(() => database.close());
@@ -213,8 +215,8 @@ describe('a request to cancel', () => {
       status: 'CLOSED',
       verdict: { state: 'CANCELLED' },
     });
-    expect(await cancelJob(ports, 'digits', 3_000)).toMatchObject({ status: 'CLOSED' });
-    expect(await cancelJob(ports, 'unknown', 3_000)).toBeUndefined();
+    expect(await cancelJob(ports, { jobId: 'digits', by: null }, 3_000)).toMatchObject({ status: 'CLOSED' });
+    expect(await cancelJob(ports, { jobId: 'unknown', by: null }, 3_000)).toBeUndefined();
   });
 });
 

@@ -15,6 +15,7 @@ import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts
 import { handleInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
 import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { simulatedJob } from '../../simulation/simulated-job.ts';
+import { noLog } from '../../support/collected-log.ts';
 import { eventsFor, jobAfter, PLACEMENT } from '../../support/domain/example-job.ts';
 
 /** When the first program ends, or the VM is interrupted. */
@@ -160,6 +161,7 @@ async function play(scenario: Scenario): Promise<{ readonly job: Job; readonly a
     curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
+    logger: noLog,
   };
   const placed = jobAfter(simulatedJob('all', 0, { others: [{ role: 'worker', count: scenario.workers }] }), [
     'PLACEMENT_CHOSEN',

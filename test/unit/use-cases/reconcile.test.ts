@@ -12,6 +12,7 @@ import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type ReconcilePorts, reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep } from '#shared/use-cases/teardown/teardown.ts';
 import { simulatedJob } from '../../simulation/simulated-job.ts';
+import { noLog } from '../../support/collected-log.ts';
 import { jobAfter } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 
@@ -26,6 +27,7 @@ beforeEach(() => {
     tunings: openSqliteTuningStore(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
+    logger: noLog,
   };
 });
 

@@ -16,6 +16,7 @@ import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbea
 import type { MeasurementPorts } from '#shared/use-cases/heartbeat/record-measurements.ts';
 import { type ReconcilePorts, reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { simulatedJob } from '../../simulation/simulated-job.ts';
+import { noLog } from '../../support/collected-log.ts';
 import { eventsFor, jobAfter, PLACEMENT } from '../../support/domain/example-job.ts';
 
 const MASTER: ReplicaId = { role: 'master', index: 0 };
@@ -45,6 +46,7 @@ beforeEach(async () => {
     curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
+    logger: noLog,
   };
 });
 

@@ -15,6 +15,7 @@ import { medianBarOf } from '#shared/tuning/stopping/median-rule.ts';
 import type { Measurement } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { noLog } from '../../support/collected-log.ts';
 import { INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 import { searchingTuning } from '../../support/domain/example-tuning.ts';
 import { curveOf, MEDIAN, studyOf } from '../../support/tuning/example-curve.ts';
@@ -82,6 +83,7 @@ function openPorts() {
       },
     },
     timeouts: TIMEOUTS,
+    logger: noLog,
   };
 }
 

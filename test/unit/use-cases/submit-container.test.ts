@@ -30,7 +30,7 @@ async function upload(ports: SubmitPorts, name: string, text: string) {
   if (typeof info === 'string') {
     throw new Error(info);
   }
-  return () => handleUpload(ports, info, 1_000);
+  return async () => (await handleUpload(ports, info, 1_000)).at(-1);
 }
 
 async function specOf(jobId: string): Promise<JobSpec | undefined> {

@@ -21,7 +21,7 @@ async function upload(name: string, { jobFile = '', metadata = {} } = {}) {
   const object = { bucket: 'uploads', name };
   await api.objects.write(object, await packFiles(files), { metadata });
   const generation = (await api.objects.stat(object))?.generation ?? '';
-  expect(await handleUpload(api.ports, { ...object, generation }, 1_000)).toMatchObject({ verdict: 'ACCEPTED' });
+  expect(await handleUpload(api.ports, { ...object, generation }, 1_000)).toMatchObject([{ verdict: 'ACCEPTED' }]);
   return (await api.ports.jobs.read('again'))?.record;
 }
 

@@ -2,6 +2,7 @@ import { useMemo } from 'preact/hooks';
 import type { ChartProps } from '#dashboard/charts/chart.tsx';
 import { formatInUnit, formatX } from '#dashboard/charts/shape/format-axis.ts';
 import { shapeCurves } from '#dashboard/charts/shape/shape-curves.ts';
+import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 
 const ROWS_MAX = 200;
@@ -21,32 +22,20 @@ export function ValueTable({ title, curves, axis, unit }: Props) {
     const mark = marks.find(({ x, curve }) => x === xs[index] && curve === line);
     return mark?.value ?? (typeof value === 'number' ? formatInUnit(value, unit) : '');
   };
+  const columns: readonly Column<number>[] = [
+    {
+      header: axis === 'step' ? 'Step' : axis === 'cost' ? 'Cost' : 'Time',
+      cell: (index) => formatX(xs[index] ?? 0, axis).replace(/^step /, ''),
+    },
+    ...curves.map(({ label }, line) => ({
+      header: label,
+      class: 'number user-text',
+      cell: (index: number) => textAt(line, index),
+    })),
+  ];
   return (
     <ScrollRegion class="value-table" label={`${title}: values`}>
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">{axis === 'step' ? 'Step' : axis === 'cost' ? 'Cost' : 'Time'}</th>
-            {curves.map(({ label }) => (
-              <th key={label} scope="col" class="number user-text">
-                {label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.toReversed().map((index) => (
-            <tr key={index}>
-              <td>{formatX(xs[index] ?? 0, axis).replace(/^step /, '')}</td>
-              {curves.map(({ label }, line) => (
-                <td key={label} class="number">
-                  {textAt(line, index)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <DataTable columns={columns} rows={rows.toReversed()} keyOf={(index) => index} />
       {stride > 1 && (
         <p class="muted">
           Every {stride}th of {xs.length.toLocaleString('en-US')} points.

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { seriesVariable } from '#dashboard/charts/colors.ts';
+import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
 import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
@@ -33,24 +34,28 @@ export function CompareTable({ jobs, metricNames, onRemove }: Props) {
     jobs.map(({ parameters }) => parameters),
     onlyDifferences,
   );
-  const metrics = metricNames.slice(0, METRICS_MAX);
-  const rows = sortRows(jobs, order);
-  const header = (by: string, label: string) => {
-    const isSorted = order.by === by;
-    const direction = order.isDescending ? 'descending' : 'ascending';
-    return (
-      <th key={by} scope="col" class="number" aria-sort={isSorted ? direction : 'none'}>
-        <button
-          type="button"
-          class="text-button user-text"
-          onClick={() => setOrder({ by, isDescending: isSorted && !order.isDescending })}
-        >
-          {label}
-          {isSorted && (order.isDescending ? ' ↓' : ' ↑')}
-        </button>
-      </th>
-    );
-  };
+  const columns: readonly Column<ComparedJob>[] = [
+    { header: 'Job', cell: (job) => <JobName job={job} index={jobs.indexOf(job)} /> },
+    { header: 'State', cell: ({ view }) => <StateBadge state={view.state} /> },
+    ...metricNames.slice(0, METRICS_MAX).map((name) => ({
+      header: name,
+      by: `metric ${name}`,
+      class: 'number strong',
+      cell: (job: ComparedJob) => (job.metrics[name] === undefined ? '–' : formatValue(job.metrics[name])),
+    })),
+    ...names.map((name) => ({
+      header: name,
+      by: `parameter ${name}`,
+      class: 'number user-text',
+      cell: ({ parameters }: ComparedJob) => <span title={parameters[name]}>{shorten(parameters[name] ?? '')}</span>,
+    })),
+    { header: 'Cost', by: 'cost', class: 'number', cell: ({ view }) => formatUsd(view.price.totalUsd) },
+    {
+      header: <span class="visually-hidden">Remove</span>,
+      class: 'number',
+      cell: ({ view }) => <RemoveButton jobId={view.jobId} onRemove={onRemove} />,
+    },
+  ];
   return (
     <section class="card table-scroll" aria-label="Parameters and results">
       <header class="section-header">
@@ -64,25 +69,12 @@ export function CompareTable({ jobs, metricNames, onRemove }: Props) {
           Only differences
         </label>
       </header>
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Job</th>
-            <th scope="col">State</th>
-            {metrics.map((name) => header(`metric ${name}`, name))}
-            {names.map((name) => header(`parameter ${name}`, name))}
-            {header('cost', 'Cost')}
-            <th scope="col">
-              <span class="visually-hidden">Remove</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((job) => (
-            <Row key={job.view.jobId} {...{ job, metrics, names, onRemove }} index={jobs.indexOf(job)} />
-          ))}
-        </tbody>
-      </table>
+      <DataTable
+        rows={sortRows(jobs, order)}
+        keyOf={({ view }) => view.jobId}
+        {...{ columns, order }}
+        onOrder={setOrder}
+      />
     </section>
   );
 }
@@ -92,54 +84,26 @@ function shorten(text: string): string {
   return /^-?\d+\.\d{6,}$/.test(text) ? formatValue(Number(text)) : text;
 }
 
-type RowProps = {
-  readonly job: ComparedJob;
-  readonly index: number;
-  readonly metrics: readonly string[];
-  readonly names: readonly string[];
-  readonly onRemove: (jobId: string) => void;
-};
-
-function Row({ job, index, metrics, names, onRemove }: RowProps) {
-  const { view, parameters } = job;
+function JobName({ job: { view }, index }: { readonly job: ComparedJob; readonly index: number }) {
   return (
-    <tr>
-      <td>
-        <span class="file-name">
-          <span
-            class={`legend-line${index >= COLOR_COUNT ? ' legend-dashed' : ''}`}
-            style={{ color: `var(${seriesVariable(index)})` }}
-            aria-hidden="true"
-          />
-          <Link href={addressOfJob(view.jobId)} class="user-text">
-            {view.jobId}
-          </Link>
-        </span>
-      </td>
-      <td>
-        <StateBadge state={view.state} />
-      </td>
-      {metrics.map((name) => (
-        <td key={name} class="number strong">
-          {job.metrics[name] === undefined ? '–' : formatValue(job.metrics[name])}
-        </td>
-      ))}
-      {names.map((name) => (
-        <td key={name} class="number user-text" title={parameters[name]}>
-          {shorten(parameters[name] ?? '')}
-        </td>
-      ))}
-      <td class="number">{formatUsd(view.price.totalUsd)}</td>
-      <td class="number">
-        <button
-          type="button"
-          class="text-button"
-          aria-label={`Remove ${view.jobId} from the comparison`}
-          onClick={() => onRemove(view.jobId)}
-        >
-          Remove
-        </button>
-      </td>
-    </tr>
+    <span class="file-name">
+      <span
+        class={`legend-line${index >= COLOR_COUNT ? ' legend-dashed' : ''}`}
+        style={{ color: `var(${seriesVariable(index)})` }}
+        aria-hidden="true"
+      />
+      <Link href={addressOfJob(view.jobId)} class="user-text">
+        {view.jobId}
+      </Link>
+    </span>
+  );
+}
+
+function RemoveButton({ jobId, onRemove }: Pick<Props, 'onRemove'> & { readonly jobId: string }) {
+  const label = `Remove ${jobId} from the comparison`;
+  return (
+    <button type="button" class="text-button" aria-label={label} onClick={() => onRemove(jobId)}>
+      Remove
+    </button>
   );
 }

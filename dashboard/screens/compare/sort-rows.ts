@@ -1,23 +1,9 @@
+import { type Order, sortBy } from '#dashboard/components/sort-by.ts';
 import type { ComparedJob } from '#dashboard/screens/compare/compare-table.tsx';
 
-/** `by` is `metric NAME`, `parameter NAME`, `cost`, or empty for the order of the address. */
-export type RowOrder = { readonly by: string; readonly isDescending: boolean };
-
-/** Rows in an order: numbers by size, before texts; rows without the value come last in both directions. */
-export function sortRows(rows: readonly ComparedJob[], { by, isDescending }: RowOrder): readonly ComparedJob[] {
-  if (by === '') {
-    return rows;
-  }
-  return rows.toSorted((a, b) => {
-    const [left, right] = [valueBy(a, by), valueBy(b, by)];
-    if (left === undefined || right === undefined) {
-      return Number(left === undefined) - Number(right === undefined);
-    }
-    const [x, y] = [Number(left), Number(right)];
-    const areNumbers = !Number.isNaN(x) && !Number.isNaN(y);
-    const order = areNumbers ? x - y : String(left).localeCompare(String(right), 'en', { numeric: true });
-    return isDescending ? -order : order;
-  });
+/** Rows in an order by `metric NAME`, `parameter NAME` or `cost`; if it is empty, in that of the address. */
+export function sortRows(rows: readonly ComparedJob[], { by, isDescending }: Order): readonly ComparedJob[] {
+  return by === '' ? rows : sortBy(rows, (job) => valueBy(job, by), isDescending);
 }
 
 function valueBy({ view, parameters, metrics }: ComparedJob, by: string): number | string | undefined {

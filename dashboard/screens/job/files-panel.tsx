@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useResource } from '#dashboard/client/use-resource.ts';
 import { CopyButton } from '#dashboard/components/copy-button.tsx';
+import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
@@ -101,54 +102,45 @@ function Location({ jobDir, prefix, onOpen }: LocationProps) {
 type TableProps = { readonly files: JobFiles; readonly path: string; readonly onOpen: (folder: string) => void };
 
 function FileTable({ files, path, onOpen }: TableProps) {
-  return (
-    <table class="table">
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col" class="number">
-            Size
-          </th>
-          <th scope="col" class="wide-only">
-            Changed
-          </th>
-          <th scope="col">
-            <span class="visually-hidden">Download</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {files.entries.map((entry) => (
-          <FileRow key={entry.name} {...{ entry, files, path, onOpen }} />
-        ))}
-      </tbody>
-    </table>
-  );
+  const nameOf = (entry: JobFileEntry) => entry.name.slice(files.prefix.length);
+  const columns: readonly Column<JobFileEntry>[] = [
+    { header: 'Name', cell: (entry) => <FileName {...{ entry, onOpen }} name={nameOf(entry)} /> },
+    {
+      header: 'Size',
+      class: 'number',
+      cell: (entry) => (entry.kind === 'FOLDER' ? '' : formatBytes(entry.sizeBytes)),
+    },
+    {
+      header: 'Changed',
+      class: 'wide-only muted',
+      cell: (entry) => (entry.kind === 'FOLDER' ? '' : formatDateTime(entry.updateTime)),
+    },
+    {
+      header: <span class="visually-hidden">Download</span>,
+      class: 'number',
+      cell: (entry) => entry.kind === 'FILE' && <Download {...{ entry, files, path }} name={nameOf(entry)} />,
+    },
+  ];
+  return <DataTable rows={files.entries} keyOf={({ name }) => name} columns={columns} />;
 }
 
-function FileRow({ entry, files, path, onOpen }: TableProps & { readonly entry: JobFileEntry }) {
-  const name = entry.name.slice(files.prefix.length);
+type NameProps = Pick<TableProps, 'onOpen'> & { readonly entry: JobFileEntry; readonly name: string };
+
+function FileName({ entry, name, onOpen }: NameProps) {
   const role = ROLE_NAMES[entry.role];
   const isFolder = entry.kind === 'FOLDER';
   return (
-    <tr>
-      <td>
-        <span class="file-name">
-          <Icon name={isFolder ? 'folder' : 'file'} />
-          {isFolder ? (
-            <button type="button" class="text-button user-text" onClick={() => onOpen(entry.name)}>
-              {name}
-            </button>
-          ) : (
-            <span class="user-text">{name}</span>
-          )}
-          {role !== '' && <span class={`tag file-${entry.role.toLowerCase()}`}>{role}</span>}
-        </span>
-      </td>
-      <td class="number">{isFolder ? '' : formatBytes(entry.sizeBytes)}</td>
-      <td class="wide-only muted">{isFolder ? '' : formatDateTime(entry.updateTime)}</td>
-      <td class="number">{!isFolder && <Download {...{ entry, files, path, name }} />}</td>
-    </tr>
+    <span class="file-name">
+      <Icon name={isFolder ? 'folder' : 'file'} />
+      {isFolder ? (
+        <button type="button" class="text-button user-text" onClick={() => onOpen(entry.name)}>
+          {name}
+        </button>
+      ) : (
+        <span class="user-text">{name}</span>
+      )}
+      {role !== '' && <span class={`tag file-${entry.role.toLowerCase()}`}>{role}</span>}
+    </span>
   );
 }
 

@@ -1,3 +1,4 @@
+import { Cells, type Column } from '#dashboard/components/data-table.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
 import { memo } from '#dashboard/components/memo.ts';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
@@ -24,63 +25,93 @@ type Props = {
   readonly onSelect: (jobId: string, isSelected: boolean) => void;
 };
 
+/** The columns of the list of jobs. */
+export const JOB_COLUMNS: readonly Column<Props>[] = [
+  { header: <span class="visually-hidden">Selected</span>, class: 'job-select', cell: (row) => <Selection {...row} /> },
+  { header: 'Job', class: 'job-name', cell: ({ job }) => <JobName job={job} /> },
+  { header: 'State', class: 'job-state', cell: ({ job }) => <StateBadge state={job.state} /> },
+  { header: 'Machines', class: 'job-machines', cell: ({ job }) => <MachinesCell job={job} /> },
+  { header: 'Progress', class: 'job-progress', cell: ({ job, now }) => <ProgressCell job={job} now={now} /> },
+  { header: 'Metric', class: 'job-metric number', cell: ({ job, line }) => <MetricCell job={job} line={line} /> },
+  { header: 'Cost', class: 'job-cost number', cell: ({ job }) => formatUsd(job.price.totalUsd) },
+  {
+    header: 'Attempts',
+    class: 'job-attempts number',
+    cell: ({ job }) => (job.tuning === null ? Math.max(job.attempt, 1) : ''),
+  },
+  { header: 'Created', class: 'job-created number', cell: ({ job, now }) => <CreatedCell job={job} now={now} /> },
+];
+
 /** One job of the list. */
-export const JobRow = memo(function JobRow({ job, line, rowIndex, now, isSelected, onSelect }: Props) {
-  const { machines, gpus } = summarizeMachines(job.machines);
-  const metric = mainMetricOf(job);
-  const isSpot = (job.placement ?? job.timeline.at(-1))?.provisioningModel === 'SPOT';
-  const attempts = Math.max(job.attempt, 1);
+export const JobRow = memo(function JobRow(row: Props) {
   return (
-    <tr aria-rowindex={rowIndex + 1} class={isSelected ? 'job-row is-selected' : 'job-row'}>
-      <td class="job-select">
-        <input
-          type="checkbox"
-          aria-label={`Select ${job.jobId}`}
-          checked={isSelected}
-          onChange={(event) => onSelect(job.jobId, event.currentTarget.checked)}
-        />
-      </td>
-      <td class="job-name">
-        <Link href={addressOfJob(job.jobId)} class="job-link truncate user-text" title={job.jobId}>
-          {job.jobId}
-        </Link>
-        <JobNote job={job} />
-      </td>
-      <td class="job-state">
-        <StateBadge state={job.state} />
-      </td>
-      <td class="job-machines">
-        <span class="job-line truncate">{gpus ?? machines}</span>
-        <span class="job-line muted truncate" title={machines}>
-          {gpus === null ? (job.placement?.zone ?? '') : machines}
-          {isSpot && <span class="tag job-spot">Spot</span>}
-        </span>
-      </td>
-      <td class="job-progress">
-        <ProgressCell job={job} now={now} />
-      </td>
-      <td class="job-metric number">
-        {metric !== null && (
-          <span class="metric-cell">
-            <span class="metric-line">{line?.name === metric.name && <Sparkline line={line} />}</span>
-            <span class="job-line">{formatValue(metric.value)}</span>
-            <span class="job-line muted truncate user-text" title={metric.name}>
-              {metric.name}
-            </span>
-          </span>
-        )}
-      </td>
-      <td class="job-cost number">{formatUsd(job.price.totalUsd)}</td>
-      <td class="job-attempts number">{job.tuning === null ? attempts : ''}</td>
-      <td class="job-created number">
-        <span class="job-line" title={formatDateTime(job.createTime)}>
-          {formatAge(now - Date.parse(job.createTime))}
-        </span>
-        <span class="job-line muted">{describeDuration(job, now)}</span>
-      </td>
+    <tr aria-rowindex={row.rowIndex + 1} class={row.isSelected ? 'job-row is-selected' : 'job-row'}>
+      <Cells columns={JOB_COLUMNS} row={row} />
     </tr>
   );
 });
+
+function Selection({ job, isSelected, onSelect }: Props) {
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Select ${job.jobId}`}
+      checked={isSelected}
+      onChange={(event) => onSelect(job.jobId, event.currentTarget.checked)}
+    />
+  );
+}
+
+function JobName({ job }: Pick<Props, 'job'>) {
+  return (
+    <>
+      <Link href={addressOfJob(job.jobId)} class="job-link truncate user-text" title={job.jobId}>
+        {job.jobId}
+      </Link>
+      <JobNote job={job} />
+    </>
+  );
+}
+
+function MachinesCell({ job }: Pick<Props, 'job'>) {
+  const { machines, gpus } = summarizeMachines(job.machines);
+  const isSpot = (job.placement ?? job.timeline.at(-1))?.provisioningModel === 'SPOT';
+  return (
+    <>
+      <span class="job-line truncate">{gpus ?? machines}</span>
+      <span class="job-line muted truncate" title={machines}>
+        {gpus === null ? (job.placement?.zone ?? '') : machines}
+        {isSpot && <span class="tag job-spot">Spot</span>}
+      </span>
+    </>
+  );
+}
+
+function MetricCell({ job, line }: Pick<Props, 'job' | 'line'>) {
+  const metric = mainMetricOf(job);
+  return (
+    metric !== null && (
+      <span class="metric-cell">
+        <span class="metric-line">{line?.name === metric.name && <Sparkline line={line} />}</span>
+        <span class="job-line">{formatValue(metric.value)}</span>
+        <span class="job-line muted truncate user-text" title={metric.name}>
+          {metric.name}
+        </span>
+      </span>
+    )
+  );
+}
+
+function CreatedCell({ job, now }: Pick<Props, 'job' | 'now'>) {
+  return (
+    <>
+      <span class="job-line" title={formatDateTime(job.createTime)}>
+        {formatAge(now - Date.parse(job.createTime))}
+      </span>
+      <span class="job-line muted">{describeDuration(job, now)}</span>
+    </>
+  );
+}
 
 /** Below the name: whether a failed job still has a billed VM, why it failed or waits; otherwise its labels. */
 function JobNote({ job }: { readonly job: JobView }) {
@@ -119,7 +150,7 @@ function JobNote({ job }: { readonly job: JobView }) {
   );
 }
 
-function ProgressCell({ job, now }: { readonly job: JobView; readonly now: number }) {
+function ProgressCell({ job, now }: Pick<Props, 'job' | 'now'>) {
   const progress = describeProgress(job, now);
   if (progress === null) {
     return null;

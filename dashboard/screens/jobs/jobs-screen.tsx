@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { TableHead } from '#dashboard/components/data-table.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { useRowWindow } from '#dashboard/components/use-window.ts';
@@ -9,13 +10,10 @@ import { addressOfComparison } from '#dashboard/navigation/route.ts';
 import { JobFilters, readJobFilter, toApiFilter } from '#dashboard/screens/jobs/job-filters.tsx';
 import { unreadToken } from '#dashboard/screens/jobs/job-list.ts';
 import type { JobReader } from '#dashboard/screens/jobs/job-reader.ts';
-import { JobRow } from '#dashboard/screens/jobs/job-row.tsx';
+import { JOB_COLUMNS, JobRow } from '#dashboard/screens/jobs/job-row.tsx';
 import { RunningLine } from '#dashboard/screens/jobs/running-line.tsx';
 import { useJobList } from '#dashboard/screens/jobs/use-job-list.ts';
 import { useSparklines } from '#dashboard/screens/jobs/use-sparklines.ts';
-
-const COLUMNS = ['Job', 'State', 'Machines', 'Progress', 'Metric', 'Cost', 'Attempts', 'Created'] as const;
-const NUMERIC: ReadonlySet<string> = new Set(['Metric', 'Cost', 'Attempts', 'Created']);
 
 /** As in jobs.css: rows have a fixed height, so that only those near the visible part are rendered. */
 const ROW_HEIGHT = 54;
@@ -80,18 +78,7 @@ function JobTable({ jobs, selected, onSelect }: TableProps) {
     <>
       <table class="table jobs-table" aria-rowcount={isComplete ? count + 1 : -1}>
         <caption class="visually-hidden">Jobs, newest first</caption>
-        <thead>
-          <tr aria-rowindex={1}>
-            <th scope="col" class="job-select">
-              <span class="visually-hidden">Selected</span>
-            </th>
-            {COLUMNS.map((name) => (
-              <th key={name} scope="col" class={NUMERIC.has(name) ? 'number' : undefined}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={JOB_COLUMNS} />
         <tbody ref={body}>
           {rows.heightBefore > 0 && <Spacer height={rows.heightBefore} />}
           {shown.map((job, index) => (
@@ -119,7 +106,7 @@ function JobTable({ jobs, selected, onSelect }: TableProps) {
 function Spacer({ height }: { readonly height: number }) {
   return (
     <tr class="spacer">
-      <td colSpan={COLUMNS.length + 1} style={{ height: `${height}px` }} />
+      <td colSpan={JOB_COLUMNS.length} style={{ height: `${height}px` }} />
     </tr>
   );
 }

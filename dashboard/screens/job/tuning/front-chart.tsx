@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { ChartCard } from '#dashboard/charts/chart-card.tsx';
+import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
@@ -79,35 +80,25 @@ function AxisChoice({ metrics, axes, onChoose }: ChoiceProps) {
 }
 
 function FrontTable({ points, axes }: { readonly points: readonly FrontPoint[]; readonly axes: FrontAxes }) {
+  const columns: readonly Column<FrontPoint>[] = [
+    {
+      header: 'Trial',
+      class: 'trial-id',
+      cell: ({ trial, isOptimal }) => (
+        <>
+          <Link href={addressOfJob(trial.jobId)}>{trial.trialId}</Link>
+          {isOptimal && <span class="tag tag-best">optimal</span>}
+        </>
+      ),
+    },
+    { header: axes.x, class: 'number user-text', cell: ({ x }) => formatValue(x) },
+    { header: axes.y, class: 'number user-text', cell: ({ y }) => formatValue(y) },
+    { header: 'Parameters', class: 'user-text', cell: ({ trial }) => describeParameters(trial) },
+  ];
+  const rowClass = ({ isOptimal }: FrontPoint) => (isOptimal ? 'row-best' : '');
   return (
     <ScrollRegion class="value-table" label="Pareto front: values">
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Trial</th>
-            <th scope="col" class="number user-text">
-              {axes.x}
-            </th>
-            <th scope="col" class="number user-text">
-              {axes.y}
-            </th>
-            <th scope="col">Parameters</th>
-          </tr>
-        </thead>
-        <tbody>
-          {points.map(({ trial, x, y, isOptimal }) => (
-            <tr key={trial.trialId} class={isOptimal ? 'row-best' : ''}>
-              <td class="trial-id">
-                <Link href={addressOfJob(trial.jobId)}>{trial.trialId}</Link>
-                {isOptimal && <span class="tag tag-best">optimal</span>}
-              </td>
-              <td class="number">{formatValue(x)}</td>
-              <td class="number">{formatValue(y)}</td>
-              <td class="user-text">{describeParameters(trial)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <DataTable rows={points} keyOf={({ trial }) => trial.trialId} {...{ columns, rowClass }} />
     </ScrollRegion>
   );
 }

@@ -1,11 +1,13 @@
 import { useState } from 'preact/hooks';
+import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import type { Order } from '#dashboard/components/sort-by.ts';
 import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfComparison, addressOfJob } from '#dashboard/navigation/route.ts';
 import { FrontChart } from '#dashboard/screens/job/tuning/front-chart.tsx';
-import { sortTrials, type TrialOrder } from '#dashboard/screens/job/tuning/sort-trials.ts';
+import { sortTrials } from '#dashboard/screens/job/tuning/sort-trials.ts';
 import { useTrials } from '#dashboard/screens/job/tuning/use-trials.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
@@ -18,7 +20,7 @@ type Props = { readonly job: JobView; readonly tuning: TuningView };
 /** The trials of a tuning: their values and what they reached, best first. */
 export function TrialsPanel({ job, tuning }: Props) {
   const { trials: read, isCut, error, reload } = useTrials(job.jobId);
-  const [order, setOrder] = useState<TrialOrder>({ by: 'objective', isDescending: tuning.goal === 'MAXIMIZE' });
+  const [order, setOrder] = useState<Order>({ by: 'objective', isDescending: tuning.goal === 'MAXIMIZE' });
   if (error !== null && read === undefined) {
     return <ErrorPanel error={error} onRetry={reload} />;
   }
@@ -29,9 +31,8 @@ export function TrialsPanel({ job, tuning }: Props) {
   const rankOf = (trial: TrialView) =>
     optimal.has(trial) ? 'optimal' : trial.trialId === tuning.best?.trialId ? 'best' : null;
   const best = trials.filter(({ objective }) => objective !== null).slice(0, COMPARED_MAX);
-  const header = (by: string, label: string, cell = 'number') => (
-    <SortHeader key={by} {...{ by, label, cell, order }} onOrder={setOrder} />
-  );
+  const rowClass = (trial: TrialView) => (rankOf(trial) === null ? '' : 'row-best');
+  const columns = columnsOf({ tuning, names, rankOf });
   return (
     <>
       <TuningSummary tuning={tuning} />
@@ -48,24 +49,12 @@ export function TrialsPanel({ job, tuning }: Props) {
         {read !== undefined && trials.length === 0 ? (
           <EmptyState title="No trials yet" />
         ) : (
-          <table class="table">
-            <thead>
-              <tr>
-                {header('ordinal', 'Trial', 'trial-id')}
-                <th scope="col">State</th>
-                {listObjectives(tuning).map(({ metricId }, index) =>
-                  header(index === 0 ? 'objective' : `objective ${metricId}`, metricId),
-                )}
-                {names.map((name) => header(`parameter ${name}`, name))}
-                {header('cost', 'Cost')}
-              </tr>
-            </thead>
-            <tbody>
-              {trials.map((trial) => (
-                <TrialRow key={trial.trialId} {...{ trial, tuning, names }} rank={rankOf(trial)} />
-              ))}
-            </tbody>
-          </table>
+          <DataTable
+            rows={trials}
+            keyOf={({ trialId }) => trialId}
+            {...{ columns, rowClass, order }}
+            onOrder={setOrder}
+          />
         )}
         {isCut && (
           <p class="muted">
@@ -131,61 +120,50 @@ function ResultFact({ tuning: { best, optimal, objectives, metricId, goal } }: P
   );
 }
 
-type SortProps = {
-  readonly by: string;
-  readonly label: string;
-  /** The class of the column's cells. */
-  readonly cell: string;
-  readonly order: TrialOrder;
-  readonly onOrder: (order: TrialOrder) => void;
-};
-
-function SortHeader({ by, label, cell, order, onOrder }: SortProps) {
-  const isSorted = order.by === by;
-  return (
-    <th scope="col" class={cell} aria-sort={isSorted ? (order.isDescending ? 'descending' : 'ascending') : 'none'}>
-      <button
-        type="button"
-        class="text-button user-text"
-        onClick={() => onOrder({ by, isDescending: isSorted ? !order.isDescending : false })}
-      >
-        {label}
-        {isSorted && (order.isDescending ? ' ↓' : ' ↑')}
-      </button>
-    </th>
-  );
-}
-
-type RowProps = {
-  readonly trial: TrialView;
+type ColumnProps = {
   readonly tuning: TuningView;
   readonly names: readonly string[];
-  readonly rank: 'best' | 'optimal' | null;
+  readonly rankOf: (trial: TrialView) => 'best' | 'optimal' | null;
 };
 
-function TrialRow({ trial, tuning, names, rank }: RowProps) {
-  const { trialId, jobId, state, parameters, costUsd, isTrialStoppedEarly, reason } = trial;
-  return (
-    <tr class={rank === null ? '' : 'row-best'}>
-      <td class="trial-id">
-        <Link href={addressOfJob(jobId)}>{trialId}</Link>
-        {rank !== null && <span class="tag tag-best">{rank}</span>}
-      </td>
-      <td title={reason ?? undefined}>
-        {state.toLowerCase()}
-        {isTrialStoppedEarly && <span class="muted"> early</span>}
-      </td>
-      {objectiveValues(trial, tuning).map((value, index) => (
-        <td key={listObjectives(tuning)[index]?.metricId} class="number strong">
-          {value === null ? '–' : formatValue(value)}
-        </td>
-      ))}
-      {names.map((name) => (
-        <td key={name} class="number user-text">
-          {parameters[name] === undefined ? '' : formatValue(parameters[name])}
-        </td>
-      ))}
-      <td class="number">{formatUsd(costUsd)}</td>
-    </tr>
-  );
+function columnsOf({ tuning, names, rankOf }: ColumnProps): readonly Column<TrialView>[] {
+  return [
+    {
+      header: 'Trial',
+      by: 'ordinal',
+      class: 'trial-id',
+      cell: (trial) => (
+        <>
+          <Link href={addressOfJob(trial.jobId)}>{trial.trialId}</Link>
+          {rankOf(trial) !== null && <span class="tag tag-best">{rankOf(trial)}</span>}
+        </>
+      ),
+    },
+    {
+      header: 'State',
+      cell: ({ state, reason, isTrialStoppedEarly }) => (
+        <span title={reason ?? undefined}>
+          {state.toLowerCase()}
+          {isTrialStoppedEarly && <span class="muted"> early</span>}
+        </span>
+      ),
+    },
+    ...listObjectives(tuning).map(({ metricId }, index) => ({
+      header: metricId,
+      by: index === 0 ? 'objective' : `objective ${metricId}`,
+      class: 'number strong',
+      cell: (trial: TrialView) => showValue(objectiveValues(trial, tuning)[index] ?? null),
+    })),
+    ...names.map((name) => ({
+      header: name,
+      by: `parameter ${name}`,
+      class: 'number user-text',
+      cell: ({ parameters }: TrialView) => (parameters[name] === undefined ? '' : formatValue(parameters[name])),
+    })),
+    { header: 'Cost', by: 'cost', class: 'number', cell: ({ costUsd }) => formatUsd(costUsd) },
+  ];
+}
+
+function showValue(value: number | null): string {
+  return value === null ? '–' : formatValue(value);
 }

@@ -1,0 +1,18 @@
+/** The order of rows by a column. */
+export type Order = { readonly by: string; readonly isDescending: boolean };
+
+type Value = number | string | null | undefined;
+
+/** Rows in an order: numbers by size, before texts; rows without the value come last in both directions. */
+export function sortBy<Row>(rows: readonly Row[], valueIn: (row: Row) => Value, isDescending: boolean): readonly Row[] {
+  return rows.toSorted((a, b) => {
+    const [left, right] = [valueIn(a) ?? null, valueIn(b) ?? null];
+    if (left === null || right === null) {
+      return Number(left === null) - Number(right === null);
+    }
+    const [x, y] = [Number(left), Number(right)];
+    const areNumbers = !Number.isNaN(x) && !Number.isNaN(y);
+    const order = areNumbers ? x - y : String(left).localeCompare(String(right), 'en', { numeric: true });
+    return isDescending ? -order : order;
+  });
+}

@@ -2,8 +2,9 @@ import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { isGsUri } from '#cli/client/gs-uri.ts';
 import type { Invocation } from '#cli/core/command.ts';
-import { type JobRequest, validateRequest } from '#cli/submit/job-request.ts';
-import type { PackageSource } from '#cli/submit/package-source.ts';
+import { type JobRequest, validateRequest, writeJob } from '#cli/submit/job-request.ts';
+import { dryRunUri, type PackageSource } from '#cli/submit/package-source.ts';
+import { readJobFile } from '#shared/job-file/read-job-file.ts';
 
 /**
  * Adds the packages that the `--config` file references by a path relative to itself, so that they are uploaded like
@@ -25,11 +26,14 @@ export async function withJobFilePackages({ flag, io }: Invocation, request: Job
   return found.length === 0 ? request : addPackages(request, found);
 }
 
+/** The file is validated with the names that its packages have in a bucket, which no path leads out of. */
 function addPackages(request: JobRequest, found: readonly PackageSource[]): JobRequest {
   const { packages, rename } = request;
+  const changed = { ...request, packages: [...packages, ...found] };
+  const { jobFile, fileName } = writeJob(changed, dryRunUri);
   return {
-    ...request,
-    packages: [...packages, ...found],
+    ...changed,
+    file: { ...request.file, reading: readJobFile(jobFile ?? '', { fileName }) },
     ...(rename !== undefined && { rename: (suffix) => addPackages(rename(suffix), found) }),
   };
 }

@@ -32,7 +32,7 @@ export function dryRunUri(source: PackageSource): string {
     case 'WORKING_DIRECTORY':
       return `${basename(source.path)}.tar.gz`;
     case 'ARCHIVE':
-      return source.reference ?? basename(source.path);
+      return basename(source.path);
     case 'OBJECT':
       return source.uri;
   }

@@ -161,9 +161,10 @@ async function follow(invocation: Invocation, target: Target, jobId: string): Pr
 async function showDryRun(invocation: Invocation, validated: ValidatedRequest, request: JobRequest): Promise<ExitCode> {
   const { io, print } = invocation;
   const { draft, spec, problems } = validated;
-  const job = writeJob(request, dryRunUri);
-  const { jobFile, flags } = job;
-  const preview = validateReading({ ...request.file.reading, draft }, OFFLINE_CONTEXT);
+  const { command, jobId, file } = request;
+  const jobFile = file.text;
+  const flags = request.writeFlags(dryRunUri);
+  const preview = validateReading({ ...file.reading, draft }, OFFLINE_CONTEXT);
   const { plan, images } = preview;
   const { warnings } = await withEngineWarning({ images, warnings: validated.warnings }, io);
   const hasTimeLimit = draft?.maxRunningTime !== undefined;
@@ -172,7 +173,7 @@ async function showDryRun(invocation: Invocation, validated: ValidatedRequest, r
     text: [
       ...(jobFile === null ? [] : [jobFile.trimEnd()]),
       ...(jobFile === null ? [] : ['']),
-      formatCommand({ ...job, jobId: job.jobId, config: invocation.flag('config') }),
+      formatCommand({ command, flags, jobId, config: invocation.flag('config') }),
       ...(plan === null ? [] : ['', ...describePlan({ ...preview, plan })]),
       ...describeUnchecked(images),
       ...(spec === null ? [] : describeTuningPlan(spec, { hasTimeLimit }).map((line) => `  ${line}`)),

@@ -232,6 +232,11 @@ describe('the definition of a job', () => {
     expect(repetition.submission.flags).toEqual(['--job-dir=gs://jobs/my/run/digits_2']);
   });
 
+  it('is not the text of a job file that does not fit into the record, whose job runs all the same', async () => {
+    await upload('run/job.yaml', `${OWN}machine: n1-standard-4\n# ${'x'.repeat(500_000)}\n`);
+    expect(await define('digits')).toMatchObject({ isComplete: false, jobFile: expect.stringContaining('CUSTOM') });
+  });
+
   it('is the command of a job that flags alone describe', async () => {
     const flags = ['--module-name=trainer.task', '--packages=gs://jobs/run/p.tar.gz', '--region=us-central1'];
     await publish({ jobFile: null, jobId: 'digits', command: 'jobs submit training', flags });

@@ -41,6 +41,13 @@ describe('packages that a job file references by a relative path', () => {
     );
   });
 
+  it('are uploaded from outside the folder of the job file', async () => {
+    const config = await writeJobFile('name: one\nmodule: trainer.task\npackages: [../dep.tar.gz]\n');
+    await rename(join(work(), 'project', 'dist', 'dep.tar.gz'), join(work(), 'dep.tar.gz'));
+    expect(await submit('--config', config)).toMatchObject({ code: 0 });
+    expect(parse((await readSent()).jobFile).packages).toEqual([expect.stringMatching(UPLOADED)]);
+  });
+
   it('are uploaded for custom jobs', async () => {
     const config = await writeJobFile(VERTEX);
     const argv = ['custom-jobs', 'create', '--display-name=one', '--region=us-central1', '--config', config];

@@ -13,6 +13,8 @@ import {
   teardownMessageSchema,
   tuningMessageSchema,
 } from '#shared/protocol/stage-message.ts';
+import { defineJob } from '#shared/use-cases/reports/define-job.ts';
+import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
 import {
   BASE_DATABASE_FILE,
   type BaseDatabase,
@@ -89,6 +91,16 @@ describe('over the database of the base version', () => {
       expect(asJson(await curves.read(String(body.tuningId), Number(body.ordinal)))).toMatchObject(body);
     }
     expect((await tunings.listOutbox('searching')).map(({ effect }) => effect)).toEqual(bodiesOf('tuning_outbox'));
+  });
+
+  it('every job and tuning, stored without its text, has a definition and a command, which says that it can lack a part', async () => {
+    const ids = [...bodiesOf('jobs').map(({ jobId }) => jobId), ...bodiesOf('tunings').map(({ tuningId }) => tuningId)];
+    for (const id of ids.map(String)) {
+      const submitted = await readSubmitted({ jobs, tunings }, id);
+      const definition = submitted && (await defineJob({ tunings }, submitted));
+      expect(definition?.isComplete, id).toBe(false);
+      expect(readJobFile(definition?.repetition.jobFile ?? '', { fileName: 'job.yaml' }).problems, id).toEqual([]);
+    }
   });
 
   it('replicas, capacity failures and notifications are found', async () => {

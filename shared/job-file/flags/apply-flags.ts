@@ -1,17 +1,20 @@
 import type { JobText, SubmitCommand } from '#shared/domain/job-text.ts';
-import { applyOverrides, type GroupOverrides, type TrainingOverrides } from '#shared/job-file/draft/apply-overrides.ts';
-import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { type Dialect, type JobDraft, listDraftValues } from '#shared/job-file/draft/job-draft.ts';
+import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { inJob, type Slot } from '#shared/job-file/fields/slot.ts';
+import { applyGroupFlags } from '#shared/job-file/flags/apply-group-flags.ts';
 import { applyPoolFlags } from '#shared/job-file/flags/apply-pool-flags.ts';
 import { type Flags, InvalidFlagError, readFlags } from '#shared/job-file/flags/flag-list.ts';
 import {
-  readAccelerator,
-  readAlgorithm,
+  parseChoice,
+  parseCount,
+  parseUsd,
   readAllPairs,
-  readCount,
-  readMaxCost,
-  readScaleTier,
-  splitList,
+  readFlag,
+  readWords,
 } from '#shared/job-file/flags/flag-values.ts';
+import { type Located, PLACEHOLDER_CODE } from '#shared/job-file/parser/findings.ts';
+import type { Problem } from '#shared/protocol/report.ts';
 
 /** Flags of all commands that override the job file. */
 const COMMON_FLAGS: readonly string[] = [
@@ -39,79 +42,99 @@ export const OVERRIDE_FLAGS: Readonly<Record<SubmitCommand, readonly string[]>> 
   ],
 };
 
-/** gcloud's default of --max-trial-count and --parallel-trial-count. */
-const TRIALS_DEFAULT = 1;
+/** The parts of the draft whose values are those of flags. */
+const WORDS: Readonly<Record<string, Slot<Located<string> | undefined>>> = {
+  'display-name': inJob('displayName'),
+  region: inJob('region'),
+  'job-dir': inJob('jobDir'),
+  'runtime-version': inJob('runtimeVersion'),
+  'python-version': inJob('pythonVersion'),
+  'service-account': inJob('serviceAccount'),
+  network: inJob('network'),
+  'kms-key': inJob('kmsKeyName'),
+};
 
-/** The draft of a job file, overridden by the flags of a command. Throws InvalidFlagError. */
+/** Flags for which a format has no field: its jobs have no such setting. */
+const WITHOUT_FIELD: Readonly<Record<Dialect, readonly string[]>> = {
+  'ai-platform': [],
+  'vertex-ai': ['scale-tier', 'runtime-version', 'python-version'],
+  dropforge: ['scale-tier'],
+};
+
+/**
+ * The draft of a job file, overridden by the flags of a command. Lists and labels are replaced, not merged, as gcloud
+ * does. Findings on such a value name its flag; a placeholder replaced by a flag is no longer a problem. Throws
+ * InvalidFlagError.
+ */
 export function applyFlags(draft: JobDraft, { command, flags: list }: Pick<JobText, 'command' | 'flags'>): JobDraft {
   const flags = readFlags(list, OVERRIDE_FLAGS[command]);
-  const changed = applyOverrides(draft, readOverrides(flags));
-  if (flags.isSet('max-cost') && draft.study === undefined) {
-    throw new InvalidFlagError('--max-cost is for tuning jobs, and the job has no hyperparameters: remove the flag.');
-  }
-  const displayName = flags.flag('display-name');
-  const named =
-    displayName === undefined ? changed : { ...changed, displayName: { value: displayName, path: '--display-name' } };
-  switch (command) {
-    case 'jobs submit training':
-      return named;
-    case 'custom-jobs create':
-      return applyPoolFlags(named, flags);
-    case 'hp-tuning-jobs create':
-      return withTrialCounts(named);
-  }
+  rejectConflicts(draft, flags);
+  const changed = applyPoolFlags(applyGroupFlags(applyJobFlags(draft, flags), flags), flags);
+  const study = draft.study && applyStudyFlags(draft.study, flags, command);
+  return withoutReplacedPlaceholders(draft, { ...changed, study });
 }
 
-function readOverrides(given: Flags): TrainingOverrides {
-  const { flag, flags, isSet, rest } = given;
+function rejectConflicts({ study }: JobDraft, { isSet }: Flags): void {
   if (isSet('master-image-uri') && isSet('runtime-version')) {
     throw new InvalidFlagError(
       '--master-image-uri and --runtime-version are mutually exclusive: the image contains the runtime.',
     );
   }
+  if (isSet('max-cost') && study === undefined) {
+    throw new InvalidFlagError('--max-cost is for tuning jobs, and the job has no hyperparameters: remove the flag.');
+  }
+}
+
+function applyJobFlags(draft: JobDraft, flags: Flags): JobDraft {
+  const { dialect } = draft;
+  const withWords = Object.entries(WORDS).reduce<JobDraft>((result, [name, slot]) => {
+    const value = readWords(flags, name);
+    return value === undefined ? result : slot.set(result, value);
+  }, draft);
+  // Jobs in Dropforge's own format have a shell wherever the deployment allows one.
+  const hasWebAccess = flags.isSet('enable-web-access') && dialect !== 'dropforge';
   return {
-    labels: readAllPairs('labels', flags),
-    secrets: readAllPairs('set-secrets', flags),
-    scaleTier: readScaleTier(flag),
-    masterType: flag('master-machine-type'),
-    masterAccelerator: readAccelerator('master-accelerator', flag),
-    masterImageUri: flag('master-image-uri'),
-    worker: readGroup('worker', flag),
-    parameterServer: readGroup('parameter-server', flag),
-    packageUris: isSet('packages') ? splitList(flag('packages') ?? '') : undefined,
-    pythonModule: flag('module-name'),
-    args: rest.length === 0 ? undefined : rest,
-    region: flag('region'),
-    jobDir: flag('job-dir'),
-    runtimeVersion: flag('runtime-version'),
-    pythonVersion: flag('python-version'),
-    serviceAccount: flag('service-account'),
-    network: flag('network'),
-    kmsKeyName: flag('kms-key'),
-    webAccess: isSet('enable-web-access') || undefined,
-    maxTrials: readCount('max-trial-count', flag),
-    parallelTrials: readCount('parallel-trial-count', flag),
-    algorithm: readAlgorithm(flag('algorithm')),
-    maxCostUsd: readMaxCost(flag),
+    ...withWords,
+    problems: [...draft.problems, ...WITHOUT_FIELD[dialect].filter(flags.isSet).map(withoutField)],
+    labels: readAllPairs(flags, 'labels') ?? draft.labels,
+    secrets: readAllPairs(flags, 'set-secrets') ?? draft.secrets,
+    scaleTier: readFlag(flags, 'scale-tier', parseChoice) ?? draft.scaleTier,
+    ...(hasWebAccess && { webAccess: { value: true, path: '--enable-web-access' } }),
+  };
+
+  function withoutField(name: string): Problem {
+    const remedy = 'Remove the flag, or set the equivalent field of that format in the job file.';
+    const message = `The ${DIALECT_NAMES[dialect]} job file format has no field for --${name}.`;
+    return { code: 'FLAG_NOT_IN_FORM', message, remedy, path: `--${name}` };
+  }
+}
+
+const DIALECT_NAMES = {
+  'ai-platform': 'AI Platform',
+  'vertex-ai': 'Vertex AI',
+  dropforge: 'Dropforge',
+} as const satisfies Record<Dialect, string>;
+
+/** gcloud's default of the two counts, unless the file has them. */
+const TRIALS_DEFAULT = 1;
+
+function applyStudyFlags(study: StudyDraft, flags: Flags, command: SubmitCommand): StudyDraft {
+  const countOf = (name: string) =>
+    command === 'hp-tuning-jobs create' ? { value: TRIALS_DEFAULT, path: `--${name}` } : undefined;
+  return {
+    ...study,
+    maxTrials: readFlag(flags, 'max-trial-count', parseCount) ?? study.maxTrials ?? countOf('max-trial-count'),
+    parallelTrials:
+      readFlag(flags, 'parallel-trial-count', parseCount) ?? study.parallelTrials ?? countOf('parallel-trial-count'),
+    algorithm: readFlag(flags, 'algorithm', parseChoice) ?? study.algorithm,
+    maxCostUsd: readFlag(flags, 'max-cost', parseUsd) ?? study.maxCostUsd,
   };
 }
 
-/** Returns the overrides of one role; undefined if none of its flags is set. */
-function readGroup(name: string, flag: Flags['flag']): GroupOverrides | undefined {
-  const machineType = flag(`${name}-machine-type`);
-  const count = readCount(`${name}-count`, flag);
-  if ((machineType === undefined) !== (count === undefined)) {
-    throw new InvalidFlagError(`--${name}-machine-type and --${name}-count must be used together.`);
-  }
-  const accelerator = readAccelerator(`${name}-accelerator`, flag);
-  const imageUri = flag(`${name}-image-uri`);
-  const isGiven = [machineType, accelerator, imageUri].some((value) => value !== undefined);
-  return isGiven ? { machineType, count, accelerator, imageUri } : undefined;
-}
-
-function withTrialCounts(draft: JobDraft): JobDraft {
-  const { study } = draft;
-  const maxTrials = study?.maxTrials ?? { value: TRIALS_DEFAULT, path: '--max-trial-count' };
-  const parallelTrials = study?.parallelTrials ?? { value: TRIALS_DEFAULT, path: '--parallel-trial-count' };
-  return study === undefined ? draft : { ...draft, study: { ...study, maxTrials, parallelTrials } };
+/** Counts are numbers, so a placeholder in their place is reported by the reader already. */
+function withoutReplacedPlaceholders(file: JobDraft, draft: JobDraft): JobDraft {
+  const kept = new Set(listDraftValues(draft).map(({ path }) => path));
+  const filled = new Set(listDraftValues(file).flatMap(({ path }) => (kept.has(path) ? [] : [path])));
+  const isOpen = ({ code, path }: Problem) => code !== PLACEHOLDER_CODE || path === undefined || !filled.has(path);
+  return { ...draft, problems: draft.problems.filter(isOpen) };
 }

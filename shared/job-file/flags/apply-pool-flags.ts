@@ -1,6 +1,6 @@
 import { isPrebuiltImage } from '#shared/catalog/executor-images.ts';
-import { withArgs } from '#shared/job-file/draft/apply-overrides.ts';
 import type { JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import { withArgs } from '#shared/job-file/flags/apply-group-flags.ts';
 import type { Flags } from '#shared/job-file/flags/flag-list.ts';
 import { splitList } from '#shared/job-file/flags/flag-values.ts';
 import { readWorkerPools } from '#shared/job-file/flags/worker-pool-flags.ts';

@@ -1,15 +1,15 @@
-import type { AcceleratorOverride } from '#shared/job-file/draft/apply-overrides.ts';
+import type { AcceleratorDraft, KeyedText } from '#shared/job-file/draft/job-draft.ts';
 import { type Flags, InvalidFlagError } from '#shared/job-file/flags/flag-list.ts';
+import type { Located } from '#shared/job-file/parser/findings.ts';
 
 /** gcloud's choices, in its spelling: lowercase with dashes. */
-const SCALE_TIERS: readonly string[] = ['basic', 'standard-1', 'premium-1', 'basic-gpu', 'basic-tpu', 'custom'];
-
-const ALGORITHMS: readonly string[] = ['algorithm-unspecified', 'grid-search', 'random-search'];
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  'scale-tier': ['basic', 'standard-1', 'premium-1', 'basic-gpu', 'basic-tpu', 'custom'],
+  algorithm: ['algorithm-unspecified', 'grid-search', 'random-search'],
+};
 
 /** `^;^a;b`: a custom delimiter (gcloud, "gcloud topic escaping"). */
 const CUSTOM_DELIMITER = /^\^([^^]+)\^(.*)$/s;
-
-type Flag = Flags['flag'];
 
 /** Splits `a,b` or `^;^a;b`; empty for an empty text. */
 export function splitList(text: string, delimiterDefault = ','): readonly string[] {
@@ -39,65 +39,73 @@ export function readPairs(flagName: string, text: string): Readonly<Record<strin
   return Object.fromEntries(pairs);
 }
 
-/** Returns the pairs of all occurrences of a flag; undefined if the flag is not set. */
-export function readAllPairs(flagName: string, flags: Flags['flags']): Readonly<Record<string, string>> | undefined {
-  const given = flags(flagName);
-  return given.length === 0
-    ? undefined
-    : Object.assign({}, ...given.filter((text) => text !== '').map((text) => readPairs(flagName, text)));
+/** The pairs of all occurrences of a flag; undefined if the flag is not set. */
+export function readAllPairs({ flags }: Pick<Flags, 'flags'>, name: string): readonly Located<KeyedText>[] | undefined {
+  const given = flags(name);
+  const pairs = Object.assign({}, ...given.filter((text) => text !== '').map((text) => readPairs(name, text)));
+  const located = Object.entries<string>(pairs).map(([key, text]) => ({ value: { key, text }, path: `--${name}` }));
+  return given.length === 0 ? undefined : located;
 }
 
-/** Parses `type=nvidia-tesla-t4,count=1`, in any order; the count defaults to 1. */
-export function readAccelerator(flagName: string, flag: Flag): AcceleratorOverride | undefined {
-  const text = flag(flagName);
+/** The value of a flag, which findings locate at the flag; undefined if it is not set. */
+export function readFlag<T>(
+  { flag }: Pick<Flags, 'flag'>,
+  name: string,
+  read: (text: string, name: string) => T,
+): Located<T> | undefined {
+  const text = flag(name);
+  return text === undefined ? undefined : { value: read(text, name), path: `--${name}` };
+}
+
+export function readWords(flags: Pick<Flags, 'flag'>, name: string): Located<string> | undefined {
+  return readFlag(flags, name, (text) => text);
+}
+
+/** Parses `type=nvidia-tesla-t4,count=1`, in any order and either spelling; the count defaults to 1. */
+export function readAccelerator({ flag }: Pick<Flags, 'flag'>, name: string): AcceleratorDraft | undefined {
+  const text = flag(name);
   if (text === undefined) {
     return undefined;
   }
-  const { type = '', count = '1', ...others } = readPairs(flagName, text);
+  const { type = '', count = '1', ...others } = readPairs(name, text);
   if (type === '' || Object.keys(others).length > 0 || !/^[1-9]\d{0,2}$/.test(count)) {
-    throw new InvalidFlagError(`--${flagName} ${text}: use type=TYPE,count=N with N greater than 0.`);
+    throw new InvalidFlagError(`--${name} ${text}: use type=TYPE,count=N with N greater than 0.`);
   }
-  return { type, count: Number(count) };
+  const path = `--${name}`;
+  return { type: { value: toEnum(type), path }, count: { value: Number(count), path } };
 }
 
-export function readCount(flagName: string, flag: Flag): number | undefined {
-  const text = flag(flagName);
-  if (text !== undefined && !/^\d{1,6}$/.test(text)) {
-    throw new InvalidFlagError(`--${flagName} ${text}: use a whole number, such as 2.`);
+export function parseCount(text: string, name: string): number {
+  if (!/^\d{1,6}$/.test(text)) {
+    throw new InvalidFlagError(`--${name} ${text}: use a whole number, such as 2.`);
   }
-  return text === undefined ? undefined : Number(text);
+  return Number(text);
 }
 
-/** Parses `--max-cost`: US dollars, above 0. */
-export function readMaxCost(flag: Flag): number | undefined {
-  const text = flag('max-cost');
-  const usd = Number(text?.replace(/^\$/, ''));
-  if (text !== undefined && !(/\d/.test(text) && usd > 0 && Number.isFinite(usd))) {
-    throw new InvalidFlagError(`--max-cost ${text}: use an amount of US dollars above 0, such as 20.`);
+/** Parses US dollars, above 0. */
+export function parseUsd(text: string, name: string): number {
+  const usd = Number(text.replace(/^\$/, ''));
+  if (!(/\d/.test(text) && usd > 0 && Number.isFinite(usd))) {
+    throw new InvalidFlagError(`--${name} ${text}: use an amount of US dollars above 0, such as 20.`);
   }
-  return text === undefined ? undefined : usd;
+  return usd;
 }
 
 /** Accepts `standard-1` and `STANDARD_1`; returns the API's spelling. */
-export function readScaleTier(flag: Flag): string | undefined {
-  const text = flag('scale-tier');
-  const tier = text?.toLowerCase().replaceAll('_', '-');
-  if (tier !== undefined && !SCALE_TIERS.includes(tier)) {
-    throw new InvalidFlagError(`--scale-tier ${text}: the choices are ${SCALE_TIERS.join(', ')}.`);
+export function parseChoice(text: string, name: string): string {
+  const choices = CHOICES[name] ?? [];
+  if (!choices.includes(text.toLowerCase().replaceAll('_', '-'))) {
+    throw new InvalidFlagError(`--${name} ${text}: the choices are ${choices.join(', ')}.`);
   }
-  return tier?.toUpperCase().replaceAll('-', '_');
+  return toEnum(text);
 }
 
-/** Accepts gcloud's spelling, `random-search`; returns the API's, `RANDOM_SEARCH`. */
-export function readAlgorithm(text: string | undefined): string | undefined {
-  if (text !== undefined && !ALGORITHMS.includes(text.toLowerCase().replaceAll('_', '-'))) {
-    throw new InvalidFlagError(`--algorithm ${text}: the choices are ${ALGORITHMS.join(', ')}.`);
-  }
-  return text?.toUpperCase().replaceAll('-', '_');
+function toEnum(text: string): string {
+  return text.toUpperCase().replaceAll('-', '_');
 }
 
 /** Returns the key's full resource name, which gcloud also accepts in separate flags. */
-export function readKmsKey(flag: Flag): string | undefined {
+export function readKmsKey(flag: Flags['flag']): string | undefined {
   const key = flag('kms-key');
   const [keyring, location] = [flag('kms-keyring'), flag('kms-location')];
   if (key === undefined || key.includes('/')) {

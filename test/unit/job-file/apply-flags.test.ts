@@ -1,15 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { applyOverrides, type TrainingOverrides } from '#shared/job-file/draft/apply-overrides.ts';
 import { EMPTY_DRAFT, type JobDraft, listDraftValues } from '#shared/job-file/draft/job-draft.ts';
+import { applyFlags } from '#shared/job-file/flags/apply-flags.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 
 function read(text: string): JobDraft {
   return readJobFile(text, { fileName: 'job.yaml' }).draft ?? EMPTY_DRAFT;
 }
 
+function apply(draft: JobDraft, flags: readonly string[]): JobDraft {
+  return applyFlags(draft, { command: 'jobs submit training', flags });
+}
+
 /** The resulting values by their names in the draft. */
-function valuesAfter(text: string, overrides: TrainingOverrides): unknown {
-  const values = listDraftValues(applyOverrides(read(text), overrides));
+function valuesAfter(text: string, flags: readonly string[]): unknown {
+  const values = listDraftValues(apply(read(text), flags));
   return Object.fromEntries(values.map(({ name, value }) => [name, value]));
 }
 
@@ -18,25 +22,25 @@ const VERTEX =
   'workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, containerSpec: {imageUri: gcr.io/a/b}}]';
 
 describe('flags over a job file', () => {
-  it.each<[string, TrainingOverrides, object]>([
-    ['the scale tier', { scaleTier: 'standard-1' }, { scaleTier: 'STANDARD_1' }],
-    ['the machine of the master', { masterType: 'n1-highmem-8' }, { 'pools.master.machineType': 'n1-highmem-8' }],
+  it.each<[string, readonly string[], object]>([
+    ['the scale tier', ['--scale-tier=standard-1'], { scaleTier: 'STANDARD_1' }],
+    [
+      'the machine of the master',
+      ['--master-machine-type=n1-highmem-8'],
+      { 'pools.master.machineType': 'n1-highmem-8' },
+    ],
     [
       'its GPUs',
-      { masterAccelerator: { type: 'nvidia-tesla-t4', count: 2 } },
+      ['--master-accelerator=type=nvidia-tesla-t4,count=2'],
       { 'pools.master.accelerator.type': 'NVIDIA_TESLA_T4', 'pools.master.accelerator.count': 2 },
     ],
-    ['its image', { masterImageUri: 'gcr.io/a/b' }, { 'pools.master.program.imageUri': 'gcr.io/a/b' }],
+    ['its image', ['--master-image-uri=gcr.io/a/b'], { 'pools.master.program.imageUri': 'gcr.io/a/b' }],
     [
       'workers',
-      {
-        worker: {
-          machineType: 'n1-standard-8',
-          count: 3,
-          accelerator: { type: 'NVIDIA_TESLA_P4', count: 1 },
-          imageUri: 'gcr.io/w',
-        },
-      },
+      [
+        ...['--worker-machine-type=n1-standard-8', '--worker-count=3', '--worker-image-uri=gcr.io/w'],
+        '--worker-accelerator=type=NVIDIA_TESLA_P4',
+      ],
       {
         'pools.worker.machineType': 'n1-standard-8',
         'pools.worker.count': 3,
@@ -47,43 +51,45 @@ describe('flags over a job file', () => {
     ],
     [
       'parameter servers',
-      { parameterServer: { machineType: 'n1-standard-8', count: 1 } },
+      ['--parameter-server-machine-type=n1-standard-8', '--parameter-server-count=1'],
       { 'pools.ps.machineType': 'n1-standard-8', 'pools.ps.count': 1 },
     ],
-    ['the arguments, all together', { args: ['--new'] }, { 'pools.master.program.args.0': '--new' }],
-    ['the packages', { packageUris: ['gs://b/p.whl'] }, { 'pools.master.program.packageUris.0': 'gs://b/p.whl' }],
-    ['the region', { region: 'us-east1' }, { region: 'us-east1' }],
-    ['the job directory', { jobDir: 'gs://b/out' }, { jobDir: 'gs://b/out' }],
+    ['the arguments, all together', ['--', '--new'], { 'pools.master.program.args.0': '--new' }],
+    ['the packages', ['--packages=gs://b/p.whl'], { 'pools.master.program.packageUris.0': 'gs://b/p.whl' }],
+    ['the region', ['--region=us-east1'], { region: 'us-east1' }],
+    ['the job directory', ['--job-dir=gs://b/out'], { jobDir: 'gs://b/out' }],
     [
       'the versions',
-      { runtimeVersion: '2.11', pythonVersion: '3.7' },
+      ['--runtime-version=2.11', '--python-version=3.7'],
       { runtimeVersion: '2.11', pythonVersion: '3.7' },
     ],
-    ['the account', { serviceAccount: 'a@b.c' }, { serviceAccount: 'a@b.c' }],
-    ['the network', { network: 'projects/p/global/networks/n' }, { network: 'projects/p/global/networks/n' }],
-    ['the key', { kmsKeyName: 'projects/p/key' }, { kmsKeyName: 'projects/p/key' }],
-  ])('replace %s', (_, overrides, fields) => {
+    ['the account', ['--service-account=a@b.c'], { serviceAccount: 'a@b.c' }],
+    ['the network', ['--network=projects/p/global/networks/n'], { network: 'projects/p/global/networks/n' }],
+    ['the key', ['--kms-key=projects/p/key'], { kmsKeyName: 'projects/p/key' }],
+  ])('replace %s', (_, flags, fields) => {
     const file = {
       scaleTier: 'CUSTOM',
       'pools.master.machineType': 'n1-standard-4',
       'pools.master.program.args.0': '--old',
     };
-    expect(valuesAfter(AI_PLATFORM, overrides)).toEqual({ ...file, ...fields });
+    expect(valuesAfter(AI_PLATFORM, flags)).toEqual({ ...file, ...fields });
   });
 
   it('replace labels', () => {
-    expect(valuesAfter('jobId: a\nlabels: {x: y}\ntrainingInput: {}', { labels: { p: 'q' } })).toEqual({
+    expect(valuesAfter('jobId: a\nlabels: {x: y}\ntrainingInput: {}', ['--labels=p=q'])).toEqual({
       jobId: 'a',
       'labels.0': { key: 'p', text: 'q' },
     });
   });
 
   it('leave a file unchanged if none is given', () => {
-    expect(applyOverrides(read(VERTEX), {})).toEqual(read(VERTEX));
+    expect(apply(read(VERTEX), [])).toEqual(read(VERTEX));
   });
 
   it('locate every value at its flag', () => {
-    const { pools } = applyOverrides(EMPTY_DRAFT, { masterType: 'm', worker: { machineType: 'w', count: 1 } });
+    const { pools } = apply(EMPTY_DRAFT, [
+      ...['--master-machine-type=m', '--worker-machine-type=w', '--worker-count=1'],
+    ]);
     expect(pools.map(({ machineType, count }) => [machineType?.path, count?.path])).toEqual([
       ['--master-machine-type', undefined],
       ['--worker-machine-type', '--worker-count'],
@@ -91,8 +97,8 @@ describe('flags over a job file', () => {
   });
 
   it('keep the pools of a Vertex AI job in position, and pass arguments to its container', () => {
-    const parameterServer = { machineType: 'n1-standard-8', count: 2 };
-    const { pools } = applyOverrides(read(VERTEX), { args: ['-x'], parameterServer });
+    const flags = ['--parameter-server-machine-type=n1-standard-8', '--parameter-server-count=2', '--', '-x'];
+    const { pools } = apply(read(VERTEX), flags);
     expect(pools.map(({ role, machineType }) => [role, machineType?.value])).toEqual([
       ['master', 'n1-standard-4'],
       ['worker', undefined],
@@ -108,7 +114,7 @@ describe('flags over a job file', () => {
       `{machineSpec: {machineType: n1-standard-4}, replicaCount: 2, pythonPackageSpec: ${python}}`,
       '{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, containerSpec: {imageUri: gcr.io/a/b}}',
     ];
-    const printed = applyOverrides(read(`workerPoolSpecs: [${pools.join()}]`), { packageUris: ['gs://b/p.whl'] });
+    const printed = apply(read(`workerPoolSpecs: [${pools.join()}]`), ['--packages=gs://b/p.whl']);
     expect(printed.pools.map(({ program }) => program.packageUris?.map(({ value }) => value))).toEqual([
       ['gs://b/p.whl'],
       ['gs://b/p.whl'],
@@ -117,8 +123,8 @@ describe('flags over a job file', () => {
   });
 
   it("apply to Dropforge's own format as well", () => {
-    const overrides = { masterAccelerator: { type: 'nvidia-tesla-t4', count: 1 }, args: ['-x'] };
-    expect(valuesAfter('module: a.b\nmachine: n1-highmem-8\n', overrides)).toEqual({
+    const flags = ['--master-accelerator=type=nvidia-tesla-t4', '--', '-x'];
+    expect(valuesAfter('module: a.b\nmachine: n1-highmem-8\n', flags)).toEqual({
       'pools.master.program.pythonModule': 'a.b',
       'pools.master.program.args.0': '-x',
       'pools.master.accelerator.type': 'NVIDIA_TESLA_T4',
@@ -126,9 +132,7 @@ describe('flags over a job file', () => {
       'pools.master.machineType': 'n1-highmem-8',
     });
     // The machine type that followed from the file's GPUs is replaced.
-    const other = applyOverrides(read('module: a.b\ngpu: T4\n'), {
-      masterAccelerator: { type: 'nvidia-l4', count: 1 },
-    });
+    const other = apply(read('module: a.b\ngpu: T4\n'), ['--master-accelerator=type=nvidia-l4,count=1']);
     expect(other.pools[0]?.machineType).toEqual({ value: 'g2-standard-8', path: '--master-accelerator' });
   });
 
@@ -138,7 +142,7 @@ describe('flags over a job file', () => {
       'trainingInput.workerCount',
       'trainingInput.parameterServerCount',
     ]);
-    const filled = applyOverrides(open, { worker: { machineType: 'n1-standard-8', count: 2 } });
+    const filled = apply(open, ['--worker-machine-type=n1-standard-8', '--worker-count=2']);
     expect(filled.problems.map(({ path }) => path)).toEqual(['trainingInput.parameterServerCount']);
   });
 });

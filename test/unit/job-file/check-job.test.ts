@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
-import { applyOverrides, type TrainingOverrides } from '#shared/job-file/draft/apply-overrides.ts';
 import { parseDurationMs, printDuration, suggestDuration } from '#shared/job-file/draft/duration.ts';
-import { EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
+import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { parseStorageUri } from '#shared/job-file/draft/storage-uri.ts';
+import { applyFlags } from '#shared/job-file/flags/apply-flags.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import { suggestJobId } from '#shared/job-file/validation/check-names.ts';
@@ -13,32 +13,32 @@ import { CONTEXT } from '../../support/job-file/context.ts';
 
 const NAMED = { ...EMPTY_DRAFT, jobId: { value: 'census', path: 'jobId' } };
 
-const SOUND: TrainingOverrides = {
-  packageUris: ['gs://bkt/t.tar.gz'],
-  pythonModule: 'trainer.task',
-  scaleTier: 'basic',
-  region: 'us-central1',
-};
+const PROGRAM = ['--packages=gs://bkt/t.tar.gz', '--module-name=trainer.task'];
+const MACHINE = ['--scale-tier=basic', '--region=us-central1'];
 
-function check(overrides: TrainingOverrides, context: JobContext = CONTEXT) {
-  return checkJob(applyOverrides(NAMED, { ...SOUND, ...overrides }), context);
+function withFlags(draft: JobDraft, flags: readonly string[]): JobDraft {
+  return applyFlags(draft, { command: 'jobs submit training', flags });
 }
 
-function firstProblem(overrides: TrainingOverrides, context: JobContext = CONTEXT) {
-  const [problem] = check(overrides, context).problems;
+/** Of several flags with the same name, the last one counts. */
+function check(flags: readonly string[], context: JobContext = CONTEXT) {
+  return checkJob(withFlags(NAMED, [...PROGRAM, ...MACHINE, ...flags]), context);
+}
+
+function firstProblem(flags: readonly string[], context: JobContext = CONTEXT) {
+  const [problem] = check(flags, context).problems;
   return problem && `${problem.code} ${problem.path}`;
 }
 
+const custom = (machineType: string, type: string, count: number) => [
+  ...['--scale-tier=custom', `--master-machine-type=${machineType}`],
+  `--master-accelerator=type=${type},count=${count}`,
+];
+
 describe('flags', () => {
   it('can specify a job without a file', () => {
-    expect(check({}).problems).toEqual([]);
-    expect(
-      check({
-        scaleTier: 'custom',
-        masterType: 'n1-standard-8',
-        masterAccelerator: { type: 'nvidia-tesla-t4', count: 2 },
-      }).spec?.replicaGroups[0],
-    ).toMatchObject({
+    expect(check([]).problems).toEqual([]);
+    expect(check(custom('n1-standard-8', 'nvidia-tesla-t4', 2)).spec?.replicaGroups[0]).toMatchObject({
       machineType: 'n1-standard-8',
       accelerator: { type: 'nvidia-tesla-t4', count: 2 },
     });
@@ -48,7 +48,7 @@ describe('flags', () => {
     const file =
       'jobId: a\nlabels: {x: y}\ntrainingInput: {scaleTier: BASIC, region: nowhere, args: [--old], pythonModule: t.a, packageUris: [p.whl]}';
     const { draft } = readJobFile(file, { fileName: 'config.yaml' });
-    const { spec } = checkJob(applyOverrides(draft ?? EMPTY_DRAFT, { region: 'us-east1', args: ['--new'] }), CONTEXT);
+    const { spec } = checkJob(withFlags(draft ?? EMPTY_DRAFT, ['--region=us-east1', '--', '--new']), CONTEXT);
     expect(spec).toMatchObject({
       jobId: 'a',
       labels: { x: 'y' },
@@ -58,18 +58,11 @@ describe('flags', () => {
   });
 
   it('are the path of problems with their values', () => {
-    expect(firstProblem({ region: 'mars' })).toBe('UNKNOWN_REGION --region');
-    expect(firstProblem({ scaleTier: 'huge' })).toBe('UNKNOWN_SCALE_TIER --scale-tier');
+    expect(firstProblem(['--region=mars'])).toBe('UNKNOWN_REGION --region');
   });
 });
 
 describe('checkJob', () => {
-  const custom = (masterType: string, type: string, count: number) => ({
-    scaleTier: 'CUSTOM',
-    masterType,
-    masterAccelerator: { type, count },
-  });
-
   it.each([
     [
       'an accelerator on a legacy type',
@@ -95,53 +88,44 @@ describe('checkJob', () => {
     ],
     ['another GPU on A2', custom('a2-highgpu-1g', 'NVIDIA_TESLA_T4', 1), 'ACCELERATOR_BUILT_IN --master-accelerator'],
     ['a TPU', custom('n1-standard-8', 'TPU_V2', 8), 'ACCELERATOR_NOT_ATTACHABLE --master-accelerator'],
-    ['an argument with a NUL', { args: ['a\0'] }, 'INVALID_ARGUMENT -- ARGS'],
-    ['an unpaired surrogate', { args: ['\ud800'] }, 'INVALID_ARGUMENT -- ARGS'],
-    ['arguments larger than metadata', { args: ['x'.repeat(140_000)] }, 'ARGUMENTS_TOO_LARGE -- ARGS'],
+    ['an argument with a NUL', ['--', 'a\0'], 'INVALID_ARGUMENT -- ARGS'],
+    ['an unpaired surrogate', ['--', '\ud800'], 'INVALID_ARGUMENT -- ARGS'],
+    ['arguments larger than metadata', ['--', 'x'.repeat(140_000)], 'ARGUMENTS_TOO_LARGE -- ARGS'],
     [
       '101 packages',
-      { packageUris: Array.from({ length: 101 }, () => 'gs://bkt/t.whl') },
+      [`--packages=${Array.from({ length: 101 }, () => 'gs://bkt/t.whl')}`],
       'TOO_MANY_PACKAGES --packages',
     ],
-    [
-      '65 labels',
-      { labels: Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`k${index}`, 'v'])) },
-      'TOO_MANY_LABELS labels',
-    ],
-    ['a label of 64 characters', { labels: { k: 'v'.repeat(64) } }, 'INVALID_LABEL --labels'],
-    ['a package with a wildcard', { packageUris: ['gs://bkt/*.whl'] }, 'INVALID_PACKAGE_URI --packages'],
-    ['a job directory with dots', { jobDir: 'gs://bkt/../c' }, 'INVALID_JOB_DIR --job-dir'],
-  ])('rejects %s', (_, overrides, expected) => {
-    expect(check(overrides).spec).toBeNull();
-    expect(firstProblem(overrides)).toBe(expected);
+    ['65 labels', [`--labels=${Array.from({ length: 65 }, (_, index) => `k${index}=v`)}`], 'TOO_MANY_LABELS labels'],
+    ['a label of 64 characters', [`--labels=k=${'v'.repeat(64)}`], 'INVALID_LABEL --labels'],
+    ['a package with a wildcard', ['--packages=gs://bkt/*.whl'], 'INVALID_PACKAGE_URI --packages'],
+    ['a job directory with dots', ['--job-dir=gs://bkt/../c'], 'INVALID_JOB_DIR --job-dir'],
+  ])('rejects %s', (_, flags, expected) => {
+    expect(check(flags).spec).toBeNull();
+    expect(firstProblem(flags)).toBe(expected);
   });
 
   it.each([
     ['of 129 characters', 'a'.repeat(129)],
     ['that ends with a newline', 'a\n'],
   ])('rejects a job id %s', (_, value) => {
-    const draft = { ...applyOverrides(EMPTY_DRAFT, SOUND), jobId: { value, path: 'jobId' } };
+    const draft = { ...withFlags(EMPTY_DRAFT, [...PROGRAM, ...MACHINE]), jobId: { value, path: 'jobId' } };
     expect(checkJob(draft, CONTEXT)).toMatchObject({ spec: null, problems: [{ code: 'INVALID_JOB_ID' }] });
   });
 
   it('returns the zones that have the machine, sorted by name', () => {
-    expect(check({}).zones).toEqual(['us-central1-a', 'us-central1-b', 'us-central1-c', 'us-central1-f']);
-    const masterAccelerator = { type: 'NVIDIA_TESLA_P4', count: 1 };
-    expect(check({ scaleTier: 'CUSTOM', masterType: 'n1-standard-8', masterAccelerator }).zones).toEqual([
-      'us-central1-a',
-      'us-central1-c',
-    ]);
+    expect(check([]).zones).toEqual(['us-central1-a', 'us-central1-b', 'us-central1-c', 'us-central1-f']);
+    expect(check(custom('n1-standard-8', 'NVIDIA_TESLA_P4', 1)).zones).toEqual(['us-central1-a', 'us-central1-c']);
   });
 
   it('uses the context’s package and module if the file has none', () => {
-    const { packageUris: _packages, pythonModule: _module, ...bare } = SOUND;
     const defaults = { ...CONTEXT.defaults, packageUris: ['gs://uploads/a.tar.gz'], pythonModule: 'found.task' };
-    const { spec } = checkJob(applyOverrides(NAMED, bare), { ...CONTEXT, defaults });
+    const { spec } = checkJob(withFlags(NAMED, MACHINE), { ...CONTEXT, defaults });
     expect(spec?.program).toMatchObject({ packageUris: ['gs://uploads/a.tar.gz'], module: 'found.task', args: [] });
   });
 
   it('rejects relative package paths if the job file is not in a bucket', () => {
-    expect(firstProblem({ packageUris: ['dist/a.whl'] }, { ...CONTEXT, packageBase: null })).toBe(
+    expect(firstProblem(['--packages=dist/a.whl'], { ...CONTEXT, packageBase: null })).toBe(
       'INVALID_PACKAGE_URI --packages',
     );
   });
@@ -231,7 +215,7 @@ describe('paths of buckets in the arguments of a container', () => {
 
   it('are no warning in the job directory, in other words and in programs without a container', () => {
     expect(imageWith(['/gcs/jobs/mine/x', 'a/gcs/b', '/gcsfuse/x', '--x', '/gcs'])).toEqual([]);
-    const { spec, warnings } = check({ args: ['--data=/gcs/other/x'] });
+    const { spec, warnings } = check(['--', '--data=/gcs/other/x']);
     expect([spec === null, warnings]).toEqual([false, []]);
   });
 });

@@ -11,7 +11,7 @@ import { formatAgo, formatDuration } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paintState } from '#cli/render/paint.ts';
 import { readField } from '#cli/render/read-field.ts';
-import { JOB_STATES } from '#shared/domain/job.ts';
+import { JOB_STATES } from '#shared/domain/job-state.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/report.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { errorResponse, readCount, readJobId } from '#shared/api/request.ts';
-import { JOB_STATES, type JobState } from '#shared/domain/job.ts';
+import { JOB_STATES, type JobState } from '#shared/domain/job-state.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { PagePosition } from '#shared/use-cases/reports/list-submitted.ts';
 import { readMatching, type SubmittedFilter, searchSubmitted } from '#shared/use-cases/reports/search-submitted.ts';

@@ -43,16 +43,23 @@ export const HEALTH_FIELDS = {
 >;
 export type HealthField = keyof typeof HEALTH_FIELDS;
 
-/** What a job file says of health; what it leaves out has the default. */
-export type HealthPolicy = {
-  readonly [Field in HealthField]?: (typeof HEALTH_FIELDS)[Field]['actions'][number] | undefined;
-} & {
-  /** Replaces the time without activity that follows from the job's own pace. */
-  readonly stalledAfterMs?: number | undefined;
-};
-
 export const STALLED_AFTER_MS_MIN = 10_000;
 export const STALLED_AFTER_MS_MAX = 24 * 3_600_000;
+
+/** By the name of the field of the job file. Object.fromEntries loses the names' type. */
+export const healthActionSchemas = Object.fromEntries(
+  Object.entries(HEALTH_FIELDS).map(([name, { actions }]) => [name, z.enum([...actions]).optional()]),
+) as unknown as {
+  readonly [Field in HealthField]: z.ZodOptional<z.ZodType<(typeof HEALTH_FIELDS)[Field]['actions'][number]>>;
+};
+
+/** What a job file says of health; what it leaves out has the default. */
+export const healthPolicySchema = z.object({
+  ...healthActionSchemas,
+  /** Replaces the time without activity that follows from the job's own pace. */
+  stalledAfterMs: z.int().min(STALLED_AFTER_MS_MIN).max(STALLED_AFTER_MS_MAX).optional(),
+});
+export type HealthPolicy = Stated<typeof healthPolicySchema>;
 
 /** The finding for which an agent has ended its program. */
 export type DecisiveFinding = {

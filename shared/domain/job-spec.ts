@@ -1,181 +1,211 @@
-import type { HealthPolicy } from '#shared/domain/health.ts';
-import type { NotifySpec } from '#shared/domain/notification.ts';
-import type { Study } from '#shared/domain/study.ts';
+import * as z from 'zod';
+import { healthPolicySchema } from '#shared/domain/health.ts';
+import { notifySchema } from '#shared/domain/notification.ts';
+import type { Stated } from '#shared/domain/stated.ts';
+import { algorithmSchema, type Study } from '#shared/domain/study.ts';
 
-/** What the user asked for, independent of the job file's dialect. Durations are in milliseconds, sizes in GiB. */
-export type JobSpec = {
-  readonly jobId: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** The first group is the master's and has one replica. All groups run in one zone. */
-  readonly replicaGroups: readonly [ReplicaGroup, ...ReplicaGroup[]];
-  /** What every group runs that has no program of its own. */
-  readonly program: Program;
-  readonly region: string;
-  readonly provisioningModel: ProvisioningModel;
-  readonly runtimeVersion: string;
-  readonly pythonVersion: string | null;
-  /** `gs://bucket/path` without a trailing slash. */
-  readonly jobDir: string;
-  /** The service whose environment variables the program gets. */
-  readonly service: 'AI_PLATFORM' | 'VERTEX_AI';
-  /**
-   * Whether the program receives its job directory as `--job-dir`: as on AI Platform if the job sets it, and otherwise if
-   * the program seems to accept it. Vertex AI does not pass it.
-   */
-  readonly passesJobDir: boolean;
-  readonly programOptions: ProgramOptions;
-  readonly health: HealthPolicy;
-  readonly limits: JobLimits;
-  /** Keyed by environment variable. Only VMs read the values, just before the program starts. */
-  readonly secrets: Readonly<Record<string, SecretReference>>;
-  /** E-mail address of the account that the VMs run as; null for the deployment's default. */
-  readonly serviceAccount: string | null;
-  /** `projects/P/global/networks/N`; null for the deployment's default. */
-  readonly network: string | null;
-  /**
-   * `projects/P/regions/R/subnetworks/S`. Intake sets that of the network, if the job names only the network; null for
-   * the deployment's default.
-   */
-  readonly subnetwork: string | null;
-  /**
-   * `projects/P/regions/R/networkAttachments/A`, or before intake its last part, for a second interface of each VM; null
-   * for one interface.
-   */
-  readonly networkAttachment: string | null;
-  /**
-   * Cloud KMS key for the disks, `projects/P/locations/L/keyRings/R/cryptoKeys/K`; null for the deployment's, or a
-   * Google-managed key.
-   */
-  readonly kmsKeyName: string | null;
-  /** Where and when the job notifies; null for what the deployment's channels say. */
-  readonly notify: NotifySpec | null;
-  /** Hyperparameter tuning, which makes the job a study of many trials; null for a single training. */
-  readonly study: Study | null;
-};
+const texts = z.array(z.string());
+const textMap = z.record(z.string(), z.string());
 
 /** A secret version in Secret Manager. */
-export type SecretReference = {
+const secretReferenceSchema = z.object({
   /** Project id or number; null for the deployment's project. */
-  readonly project: string | null;
-  readonly secret: string;
+  project: z.string().nullable(),
+  secret: z.string(),
   /** A number, an alias, or `latest`. */
-  readonly version: string;
-};
+  version: z.string(),
+});
+export type SecretReference = Stated<typeof secretReferenceSchema>;
 
 /** The Compute Engine provisioning models that job files can request. */
-export type ProvisioningModel = 'STANDARD' | 'SPOT' | 'FLEX_START';
+export const provisioningModelSchema = z.enum(['STANDARD', 'SPOT', 'FLEX_START']);
+export type ProvisioningModel = Stated<typeof provisioningModelSchema>;
 
 /** Every role that a replica can have, in the order of Vertex AI's worker pools. */
 export const ROLES = ['master', 'worker', 'ps', 'evaluator'] as const;
-
 export type Role = (typeof ROLES)[number];
 
-export type ReplicaGroup = {
-  readonly role: Role;
-  readonly count: number;
-  readonly machineType: string;
-  readonly accelerator: { readonly type: string; readonly count: number } | null;
-  readonly bootDiskGib: number;
-  readonly bootDiskType: BootDiskType;
-  readonly reservation: Reservation | null;
-  /** What this group runs instead of the job's program; null for the job's program. */
-  readonly program: Program | null;
-};
-
 export const BOOT_DISK_TYPES = ['pd-ssd', 'pd-standard', 'pd-balanced', 'hyperdisk-balanced'] as const;
-
 export type BootDiskType = (typeof BOOT_DISK_TYPES)[number];
 
 /**
  * Which reservations a group may consume (Compute Engine docs, "Consume reservations"); names are full resource names.
  */
-export type Reservation =
-  | { readonly kind: 'ANY' | 'NONE' }
-  | { readonly kind: 'SPECIFIC'; readonly names: readonly string[] };
+const reservationSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.enum(['ANY', 'NONE']) }),
+  z.object({ kind: z.literal('SPECIFIC'), names: texts }),
+]);
+export type Reservation = Stated<typeof reservationSchema>;
 
-export type Program = PythonProgram | ContainerProgram;
-
-export type PythonProgram = {
-  readonly kind: 'PYTHON';
+const pythonProgramSchema = z.object({
+  kind: z.literal('PYTHON'),
   /** `gs://` URIs of source distributions and wheels, installed in this order. */
-  readonly packageUris: readonly string[];
+  packageUris: texts,
   /** A module of the packages or of their requirements; null for a command. */
-  readonly module: string | null;
+  module: z.string().nullable(),
   /** Runs in the environment and the folder of the packages; absent for a module. */
-  readonly command?: readonly string[] | undefined;
-  readonly args: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-};
-
-export type ContainerProgram = {
-  readonly kind: 'CONTAINER';
-  /** As requested: a tag may name another image at any time. */
-  readonly imageUri: string;
-  /** What intake found in the registry, which every attempt runs; null before that. */
-  readonly image: PinnedImage | null;
-  /** Replaces the image's entry point; empty keeps it. */
-  readonly command: readonly string[];
-  readonly args: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-  /** `gs://` URIs of packages whose modules the container's Python finds; none for most containers. */
-  readonly packageUris: readonly string[];
-  /** A module of the packages that the image's Python runs; null for the command or the image's entry point. */
-  readonly module: string | null;
-};
+  command: texts.optional(),
+  args: texts,
+  environment: textMap.default({}),
+});
+export type PythonProgram = Stated<typeof pythonProgramSchema>;
 
 /** An image for the platform of the VMs, with what its configuration says (OCI Image Specification, "config"). */
-export type PinnedImage = {
+const pinnedImageSchema = z.object({
   /** `host/repository@sha256:…` */
-  readonly uri: string;
+  uri: z.string(),
   /** What a VM downloads: all layers, compressed. */
-  readonly sizeBytes: number;
+  sizeBytes: z.int().min(0),
   /** `linux/amd64`; missing in jobs that were stored without it. */
-  readonly platform?: string | undefined;
-  readonly entrypoint: readonly string[];
-  readonly cmd: readonly string[];
+  platform: z.string().optional(),
+  entrypoint: texts,
+  cmd: texts,
   /** User name or id, with or without group; empty for root. */
-  readonly user: string;
+  user: z.string(),
   /** Empty for `/`. */
-  readonly workingDir: string;
-};
+  workingDir: z.string(),
+});
+export type PinnedImage = Stated<typeof pinnedImageSchema>;
+
+const containerProgramSchema = z.object({
+  kind: z.literal('CONTAINER'),
+  /** As requested: a tag may name another image at any time. */
+  imageUri: z.string(),
+  /** What intake found in the registry, which every attempt runs; null before that. */
+  image: pinnedImageSchema.nullable().default(null),
+  /** Replaces the image's entry point; empty keeps it. */
+  command: texts,
+  args: texts,
+  environment: textMap.default({}),
+  /** `gs://` URIs of packages whose modules the container's Python finds; none for most containers. */
+  packageUris: texts.default([]),
+  /** A module of the packages that the image's Python runs; null for the command or the image's entry point. */
+  module: z.string().nullable().default(null),
+});
+export type ContainerProgram = Stated<typeof containerProgramSchema>;
+
+const programSchema = z.discriminatedUnion('kind', [pythonProgramSchema, containerProgramSchema]);
+export type Program = Stated<typeof programSchema>;
+
+const replicaGroupSchema = z.object({
+  role: z.enum(ROLES),
+  count: z.int().min(1),
+  machineType: z.string(),
+  accelerator: z.object({ type: z.string(), count: z.int() }).nullable(),
+  bootDiskGib: z.int(),
+  bootDiskType: z.enum(BOOT_DISK_TYPES),
+  reservation: reservationSchema.nullable().default(null),
+  /** What this group runs instead of the job's program; null for the job's program. */
+  program: programSchema.nullable().default(null),
+});
+export type ReplicaGroup = Stated<typeof replicaGroupSchema>;
 
 /**
  * Settings that job file, JobSpec and the agent's configuration carry under the same name. Absent options have
- * their default (`withDefaults` in shared/protocol/program-options.ts).
+ * their default (`withDefaults`).
  */
-export type ProgramOptions = {
-  /** 0 to 19, added to the agent's own niceness; 0 by default. */
-  readonly nice?: number | undefined;
+export const programOptionsSchema = z.object({
+  /** Added to the agent's own niceness; 0 by default. */
+  nice: z.int().min(0).max(19).optional(),
   /** Whether packages that an earlier job has installed are used; true by default. */
-  readonly environmentCache?: boolean | undefined;
+  environmentCache: z.boolean().optional(),
   /** Whether the lines that the program prints are searched for metrics; false by default. */
-  readonly metricsFromOutput?: boolean | undefined;
+  metricsFromOutput: z.boolean().optional(),
   /** Where the program runs: a folder of its package, or an absolute path of its image; empty for the default. */
-  readonly workdir?: string | undefined;
+  workdir: z.string().optional(),
   /** Whether what the program creates or changes below its working directory is an output; true by default. */
-  readonly workdirOutputs?: boolean | undefined;
+  workdirOutputs: z.boolean().optional(),
   /** Which of these files are outputs: patterns of relative paths; all but hidden files and caches by default. */
-  readonly outputs?: readonly string[] | undefined;
+  outputs: z.array(z.string().min(1)).optional(),
   /** Added to the arguments when the program begins with files of an earlier attempt; none by default. */
-  readonly resumeArguments?: readonly string[] | undefined;
-};
+  resumeArguments: texts.optional(),
+});
+export type ProgramOptions = Stated<typeof programOptionsSchema>;
 
-export type JobLimits = {
+/** The options with what a job means that does not say it. */
+export function withDefaults(options: ProgramOptions) {
+  const { nice = 0, environmentCache = true, metricsFromOutput = null, workdir = '', workdirOutputs = true } = options;
+  const lists = { outputs: [...(options.outputs ?? [])], resumeArguments: [...(options.resumeArguments ?? [])] };
+  return { nice, environmentCache, metricsFromOutput, workdir, workdirOutputs, ...lists };
+}
+
+const limitsSchema = z.object({
   /**
    * Limit on the time that the job is RUNNING, over all attempts; the job fails when it is exceeded. AI Platform
    * measures it "from when the job enters the RUNNING state" (TrainingInput, Scheduling): waiting for VMs and their
    * setup are QUEUED and PREPARING, and not counted.
    */
-  readonly maxRunningMs: number;
+  maxRunningMs: z.number(),
   /**
    * Limit from submission until the job first runs: QUEUED and PREPARING (AI Platform, Scheduling); null for no limit.
    */
-  readonly maxWaitMs: number | null;
+  maxWaitMs: z.number().nullable(),
   /** How often the program is restarted after a user error. Interruptions do not count. */
-  readonly restartsMax: number;
+  restartsMax: z.int().min(0),
   /** How long the VM of a program that has failed is kept for a look; 0 to delete it at once. */
-  readonly keepOnFailureMs: number;
-};
+  keepOnFailureMs: z.int().min(0).default(0),
+});
+export type JobLimits = Stated<typeof limitsSchema>;
+
+/** The study of a job file; that of a tuning is stored with the tuning, and checked as a whole there. */
+const requestedStudySchema = z.custom<Study>(
+  (value) => z.object({ metrics: z.array(z.unknown()).min(1), algorithm: algorithmSchema }).safeParse(value).success,
+);
+
+/**
+ * What the user asked for, independent of the job file's dialect. Durations are in milliseconds, sizes in GiB. Fields
+ * with a default were added after the first version.
+ */
+export const jobSpecSchema = z.object({
+  jobId: z.string(),
+  labels: textMap,
+  /** The first group is the master's and has one replica. All groups run in one zone. */
+  replicaGroups: z.tuple([replicaGroupSchema], replicaGroupSchema),
+  /** What every group runs that has no program of its own. */
+  program: programSchema,
+  region: z.string(),
+  provisioningModel: provisioningModelSchema,
+  runtimeVersion: z.string(),
+  pythonVersion: z.string().nullable(),
+  /** `gs://bucket/path` without a trailing slash. */
+  jobDir: z.string(),
+  /** The service whose environment variables the program gets. */
+  service: z.enum(['AI_PLATFORM', 'VERTEX_AI']).default('AI_PLATFORM'),
+  /**
+   * Whether the program receives its job directory as `--job-dir`: as on AI Platform if the job sets it, and otherwise if
+   * the program seems to accept it. Vertex AI does not pass it.
+   */
+  passesJobDir: z.boolean().default(true),
+  limits: limitsSchema,
+  programOptions: programOptionsSchema.default({}),
+  health: healthPolicySchema.default({}),
+  /** Keyed by environment variable. Only VMs read the values, just before the program starts. */
+  secrets: z.record(z.string(), secretReferenceSchema).default({}),
+  /** E-mail address of the account that the VMs run as; null for the deployment's default. */
+  serviceAccount: z.string().nullable().default(null),
+  /** `projects/P/global/networks/N`; null for the deployment's default. */
+  network: z.string().nullable().default(null),
+  /**
+   * `projects/P/regions/R/subnetworks/S`. Intake sets that of the network, if the job names only the network; null for
+   * the deployment's default.
+   */
+  subnetwork: z.string().nullable().default(null),
+  /**
+   * `projects/P/regions/R/networkAttachments/A`, or before intake its last part, for a second interface of each VM; null
+   * for one interface.
+   */
+  networkAttachment: z.string().nullable().default(null),
+  /**
+   * Cloud KMS key for the disks, `projects/P/locations/L/keyRings/R/cryptoKeys/K`; null for the deployment's, or a
+   * Google-managed key.
+   */
+  kmsKeyName: z.string().nullable().default(null),
+  /** Where and when the job notifies; null for what the deployment's channels say. */
+  notify: notifySchema.nullable().default(null),
+  /** Hyperparameter tuning, which makes the job a study of many trials; null for a single training. */
+  study: requestedStudySchema.nullable().default(null),
+});
+export type JobSpec = Stated<typeof jobSpecSchema>;
 
 /** AI Platform Training's rule (docs, "Managing models and jobs"): a letter, then letters, digits, underscores. */
 export const JOB_ID_PATTERN = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;

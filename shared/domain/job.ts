@@ -1,15 +1,12 @@
 import type { Cause } from '#shared/domain/cause.ts';
 import type { HistoryEntry } from '#shared/domain/history-entry.ts';
 import type { JobSpec, ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
+import type { JobState } from '#shared/domain/job-state.ts';
 import type { JobText } from '#shared/domain/job-text.ts';
 import type { PackageLayout } from '#shared/domain/package-layout.ts';
 
 /** Milliseconds since the Unix epoch. The domain reads no clock: times arrive inside events. */
 export type TimestampMs = number;
-
-/** The states that users see, as AI Platform Training names them. */
-export const JOB_STATES = ['QUEUED', 'PREPARING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLING', 'CANCELLED'] as const;
-export type JobState = (typeof JOB_STATES)[number];
 
 /** Where an attempt runs. */
 export type Placement = {

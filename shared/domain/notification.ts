@@ -1,4 +1,6 @@
-import { JOB_STATES } from '#shared/domain/job.ts';
+import * as z from 'zod';
+import { JOB_STATES } from '#shared/domain/job-state.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 
 /**
  * What a notification can be sent about: the states of a job, the end of an attempt that starts another one, and an
@@ -12,11 +14,12 @@ export type NotifiedState = (typeof NOTIFIED_STATES)[number];
 export const NOTIFIED_STATES_DEFAULT: readonly NotifiedState[] = ['SUCCEEDED', 'FAILED'];
 
 /** Where and when a job notifies; null leaves it to the deployment's channels. */
-export type NotifySpec = {
+export const notifySchema = z.object({
   /** Names of channels that the deployment defines; an empty list notifies none. Never an address. */
-  readonly channels: readonly string[] | null;
-  readonly states: readonly NotifiedState[] | null;
-};
+  channels: z.array(z.string()).nullable(),
+  states: z.array(z.enum(NOTIFIED_STATES)).nullable(),
+});
+export type NotifySpec = Stated<typeof notifySchema>;
 
 /** Limit on the channels of a deployment, each of which gets its own copy of every update. */
 export const CHANNELS_COUNT_MAX = 20;

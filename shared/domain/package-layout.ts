@@ -1,22 +1,29 @@
+import * as z from 'zod';
+import type { Stated } from '#shared/domain/stated.ts';
+
+const paths = z.array(z.string()).readonly();
+
 /** What `python -m MODULE` or `python SCRIPT` runs, and its file. */
-export type PackageProgram = { readonly kind: 'MODULE' | 'SCRIPT'; readonly path: string };
+const packageProgramSchema = z.object({ kind: z.enum(['MODULE', 'SCRIPT']), path: z.string() });
+export type PackageProgram = Stated<typeof packageProgramSchema>;
 
 /**
  * How a package is made runnable. Directories and files are relative to the archive; '' is its root. `PROJECT` and
  * `WHEEL` are installed with pip; `SOURCES` and `FILE` (a program, or a requirements file) stay where they are unpacked.
  */
-export type PackageLayout = {
-  readonly style: 'WHEEL' | 'PROJECT' | 'SOURCES' | 'FILE';
+export const packageLayoutSchema = z.object({
+  style: z.enum(['WHEEL', 'PROJECT', 'SOURCES', 'FILE']),
   /** The directory of the project's build file, or the directory from which the sources run. */
-  readonly root: string;
+  root: z.string(),
   /** Directories from which the package's modules can be imported without an installation, in order. */
-  readonly importRoots: readonly string[];
+  importRoots: paths,
   /** The program to run; null if the package does not contain it. */
-  readonly program: PackageProgram | null;
+  program: packageProgramSchema.nullable(),
   /** The program's working directory; null if it is a directory without the package's files. */
-  readonly workingDirectory: string | null;
+  workingDirectory: z.string().nullable(),
   /** Requirements files to install. */
-  readonly requirementFiles: readonly string[];
+  requirementFiles: paths,
   /** Requirements to install, from the pyproject.toml of sources and the inline metadata of a script (PEP 723). */
-  readonly requirements: readonly string[];
-};
+  requirements: paths,
+});
+export type PackageLayout = Stated<typeof packageLayoutSchema>;

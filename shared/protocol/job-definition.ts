@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { jobTextSchema } from '#shared/protocol/job-text.ts';
+import { jobTextSchema } from '#shared/domain/job-text.ts';
 import { problemSchema } from '#shared/protocol/report.ts';
 
 /** `GET /v1/jobs/JOB/definition`: what the job runs, as its user wrote it. */

@@ -1,13 +1,6 @@
 import * as z from 'zod';
-import { type JobText, SUBMIT_COMMANDS } from '#shared/domain/job-text.ts';
+import { jobTextSchema } from '#shared/domain/job-text.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
-
-export const jobTextSchema = z.object({
-  jobFile: z.string().nullable(),
-  fileName: z.string(),
-  command: z.enum(SUBMIT_COMMANDS),
-  flags: z.array(z.string()),
-}) satisfies z.ZodType<JobText>;
 
 /** A job with flags as `dropforge` sends it: JSON where a job file is uploaded or published. */
 const sentJobSchema = z.strictObject({ ...jobTextSchema.shape, jobId: z.string().optional() });

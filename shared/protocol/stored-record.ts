@@ -2,20 +2,16 @@ import * as z from 'zod';
 import { causeSchema } from '#shared/domain/cause.ts';
 import { type Effect, effectSchema } from '#shared/domain/effect.ts';
 import { historySchema } from '#shared/domain/history-entry.ts';
-import { JOB_STATES, type Job } from '#shared/domain/job.ts';
-import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
-import { NOTIFIED_STATES } from '#shared/domain/notification.ts';
+import type { Job } from '#shared/domain/job.ts';
+import { jobSpecSchema, provisioningModelSchema, ROLES } from '#shared/domain/job-spec.ts';
+import { JOB_STATES } from '#shared/domain/job-state.ts';
+import { jobTextSchema } from '#shared/domain/job-text.ts';
+import { packageLayoutSchema } from '#shared/domain/package-layout.ts';
 import { type Replica, replicaSchema } from '#shared/domain/replica.ts';
-import { algorithmSchema, type Study } from '#shared/domain/study.ts';
 import type { RecordForm } from '#shared/machine/record-store.ts';
 import { type NotificationRecord, notificationRecordSchema } from '#shared/ports/notification-log.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
-import { storedHealthPolicySchema } from '#shared/protocol/health-policy.ts';
-import { jobTextSchema } from '#shared/protocol/job-text.ts';
-import { packageLayoutSchema } from '#shared/protocol/package-layout.ts';
-import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
-import { storedProgramSchema } from '#shared/protocol/stored-program.ts';
 
 /**
  * The stored form of the records that both job stores keep as JSON: jobs, replicas and outbox entries. Only this module
@@ -25,69 +21,11 @@ import { storedProgramSchema } from '#shared/protocol/stored-program.ts';
 
 const timestamp = z.int();
 const count = z.int().min(0);
-const provisioningModel = z.enum(['STANDARD', 'SPOT', 'FLEX_START']);
-const textMap = z.record(z.string(), z.string());
-
-const replicaGroupSchema = z.object({
-  role: z.enum(ROLES),
-  count: z.int().min(1),
-  machineType: z.string(),
-  accelerator: z.object({ type: z.string(), count: z.int() }).nullable(),
-  bootDiskGib: z.int(),
-  bootDiskType: z.enum(BOOT_DISK_TYPES),
-  reservation: z
-    .discriminatedUnion('kind', [
-      z.object({ kind: z.enum(['ANY', 'NONE']) }),
-      z.object({ kind: z.literal('SPECIFIC'), names: z.array(z.string()) }),
-    ])
-    .nullable()
-    .default(null),
-  program: storedProgramSchema.nullable().default(null),
-});
-
-/** The study of a job file that was accepted by mistake; that of a tuning is stored with the tuning. */
-const studySchema = z.custom<Study>(
-  (value) => z.object({ metrics: z.array(z.unknown()).min(1), algorithm: algorithmSchema }).safeParse(value).success,
-);
-
-export const storedSpecSchema = z.object({
-  jobId: z.string(),
-  labels: textMap,
-  replicaGroups: z.tuple([replicaGroupSchema], replicaGroupSchema),
-  program: storedProgramSchema,
-  region: z.string(),
-  provisioningModel,
-  runtimeVersion: z.string(),
-  pythonVersion: z.string().nullable(),
-  jobDir: z.string(),
-  service: z.enum(['AI_PLATFORM', 'VERTEX_AI']).default('AI_PLATFORM'),
-  passesJobDir: z.boolean().default(true),
-  limits: z.object({
-    maxRunningMs: z.number(),
-    maxWaitMs: z.number().nullable(),
-    restartsMax: count,
-    keepOnFailureMs: count.default(0),
-  }),
-  programOptions: programOptionsSchema.default({}),
-  health: storedHealthPolicySchema.default({}),
-  secrets: z
-    .record(z.string(), z.object({ project: z.string().nullable(), secret: z.string(), version: z.string() }))
-    .default({}),
-  serviceAccount: z.string().nullable().default(null),
-  network: z.string().nullable().default(null),
-  subnetwork: z.string().nullable().default(null),
-  networkAttachment: z.string().nullable().default(null),
-  kmsKeyName: z.string().nullable().default(null),
-  notify: z
-    .object({ channels: z.array(z.string()).nullable(), states: z.array(z.enum(NOTIFIED_STATES)).nullable() })
-    .nullable()
-    .default(null),
-  study: studySchema.nullable().default(null),
-}) satisfies z.ZodType<JobSpec>;
+const provisioningModel = provisioningModelSchema;
 
 /** What intake has accepted, in jobs and in tunings; no event changes it. */
 export const storedSubmission = {
-  spec: storedSpecSchema,
+  spec: jobSpecSchema,
   packages: z.array(
     z.object({
       ...{ uri: z.string(), generation: z.string(), crc32c: z.string(), sizeBytes: z.number() },

@@ -1,8 +1,8 @@
 import * as z from 'zod';
+import { healthActionSchemas } from '#shared/domain/health.ts';
+import { programOptionsSchema } from '#shared/domain/job-spec.ts';
+import { packageLayoutSchema } from '#shared/domain/package-layout.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
-import { vmHealthSchema } from '#shared/protocol/health-policy.ts';
-import { packageLayoutSchema } from '#shared/protocol/package-layout.ts';
-import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 
 /** The metadata attributes of Dropforge's VMs, in addition to `startup-script` and `shutdown-script`. */
 export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-agent' } as const;
@@ -147,8 +147,12 @@ export const vmConfigSchema = z.object({
   trial: z.object({ trialId: z.string().min(1), metricIds: z.array(z.string().min(1)).min(1).max(20) }).nullable(),
   /** Sentences about the package that are logged before the program starts. */
   notes: z.array(z.string()),
-  /** What follows from findings about the training, as far as the job says it. */
-  health: vmHealthSchema,
+  /** What follows from findings about the training, as far as the job says it; the agent has a default for each field. */
+  health: z.object({
+    ...healthActionSchemas,
+    /** Without any activity for this long, the program has stalled; absent if that follows from its pace. */
+    stalledAfterSeconds: z.number().positive().optional(),
+  }),
   /** Where installed packages are kept for later starts; null if they are installed at every start. */
   cachedEnvironments: z
     .object({

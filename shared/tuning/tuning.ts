@@ -1,7 +1,8 @@
 import type { Cause } from '#shared/domain/cause.ts';
 import type { HistoryEntry } from '#shared/domain/history-entry.ts';
-import type { JobSource, JobState, PackageRef, TimestampMs, Verdict, Warning } from '#shared/domain/job.ts';
+import type { JobSource, PackageRef, TimestampMs, Verdict, Warning } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { JobState } from '#shared/domain/job-state.ts';
 import type { Study } from '#shared/domain/study.ts';
 import type { TrialOutcome } from '#shared/tuning/trial.ts';
 

@@ -2,12 +2,18 @@ import { countGpus } from '#shared/catalog/catalog.ts';
 import { argvOf, moduleOf } from '#shared/domain/container.ts';
 import { imageHostOf } from '#shared/domain/image-reference.ts';
 import { type AttemptRecord, type JobIn, type ReplicaId, replicasOf, type TrialRef } from '#shared/domain/job.ts';
-import { type ContainerProgram, type JobSpec, type ReplicaGroup, ROLES, type Role } from '#shared/domain/job-spec.ts';
+import {
+  type ContainerProgram,
+  type JobSpec,
+  type ReplicaGroup,
+  ROLES,
+  type Role,
+  withDefaults,
+} from '#shared/domain/job-spec.ts';
 import { FINAL_SAVE_MS_MAX, SETUP_MS_MAX, SETUP_REPORT_MS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 import { toCustomJobSpecDictionary } from '#shared/job-file/formats/vertex-ai/custom-job-spec-dictionary.ts';
-import { withDefaults } from '#shared/protocol/program-options.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import { withoutRepetitions } from '#shared/use-cases/provision/repeated-arguments.ts';
 import type { CachedEnvironments, ConfigSettings } from '#shared/use-cases/provision/vm-settings.ts';

@@ -1,4 +1,5 @@
-import { type JobState, stateOf } from '#shared/domain/job.ts';
+import { stateOf } from '#shared/domain/job.ts';
+import type { JobState } from '#shared/domain/job-state.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { TRIAL_JOB_ID_PATTERN } from '#shared/tuning/trial.ts';

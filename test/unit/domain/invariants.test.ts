@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Effect, Transition } from '#shared/domain/effect.ts';
 import type { JobEvent } from '#shared/domain/event.ts';
-import { ATTEMPT_RECORDS_MAX, JOB_STATES, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
+import { ATTEMPT_RECORDS_MAX, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
+import { JOB_STATES } from '#shared/domain/job-state.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { jobsWithEvents, makeCurrent } from '../../support/domain/event-arbitrary.ts';
 

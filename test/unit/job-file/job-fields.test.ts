@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { programOptionsSchema, withDefaults } from '#shared/domain/job-spec.ts';
 import type { JobField } from '#shared/job-file/fields/field.ts';
 import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import goldenConfig from '#shared/protocol/golden/vm-config.json' with { type: 'json' };
-import { programOptionsSchema, withDefaults } from '#shared/protocol/program-options.ts';
 import { findFieldGaps } from '../../support/job-file/find-field-gaps.ts';
 
 const ROWS = Object.entries<JobField>(JOB_FIELDS);

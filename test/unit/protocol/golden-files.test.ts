@@ -10,6 +10,7 @@ import { findRoot } from '#shared/diagnosis/find-root.ts';
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import type { ContainerProgram } from '#shared/domain/job-spec.ts';
+import { programOptionsSchema } from '#shared/domain/job-spec.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import {
@@ -19,7 +20,6 @@ import {
   PROTOCOL_VERSION,
 } from '#shared/protocol/heartbeat.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
-import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { SERVICE_VARIABLES } from '#shared/protocol/service-variables.ts';
 import { METADATA_KEYS, vmConfigSchema } from '#shared/protocol/vm-config.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';

@@ -1,6 +1,5 @@
-import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import type { PushedMessage } from '#functions/pushed-message.ts';
+import { decodeMessage, MalformedMessage, type PushedMessage } from '#functions/pushed-message.ts';
 import { RedeliverLater } from '#functions/redeliver-later.ts';
 import { jobUpdatesMessageSchema } from '#shared/protocol/job-update.ts';
 import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
@@ -15,13 +14,10 @@ const CHANNEL = new RegExp(`^(?:dropforge-)?${SUBSCRIPTION_PREFIX}([a-z0-9-]+)$`
  */
 export function createNotify(ports: PortsFor<NotifyPorts>) {
   return async (pushed: PushedMessage): Promise<void> => {
-    const message = decodeMessage(pushed, jobUpdatesMessageSchema, ports.logger);
+    const message = decodeMessage(pushed, jobUpdatesMessageSchema);
     const [, channel] = CHANNEL.exec(pushed.subscription) ?? [];
-    if (message === undefined || channel === undefined) {
-      if (message !== undefined) {
-        ports.logger.log('ERROR', 'push names no notification channel', { subscription: pushed.subscription });
-      }
-      return;
+    if (channel === undefined) {
+      throw new MalformedMessage(`The subscription ${pushed.subscription} is that of no notification channel.`);
     }
     const delivered = await deliverNotification(ports, { channel, message });
     if (delivered.outcome === 'SKIPPED') {

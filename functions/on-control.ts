@@ -1,6 +1,5 @@
-import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import type { PushedMessage } from '#functions/pushed-message.ts';
+import { decodeMessage, type PushedMessage } from '#functions/pushed-message.ts';
 import { RedeliverLater } from '#functions/redeliver-later.ts';
 import { controlMessageSchema } from '#shared/protocol/stage-message.ts';
 import { type CancelPorts, handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';
@@ -11,11 +10,7 @@ import { type CancelPorts, handleCancelMessage } from '#shared/use-cases/intake/
  */
 export function createOnControl(ports: PortsFor<CancelPorts>) {
   return async (pushed: PushedMessage): Promise<void> => {
-    const message = decodeMessage(pushed, controlMessageSchema, ports.logger);
-    if (message === undefined) {
-      return;
-    }
-    const { jobId } = message;
+    const { jobId } = decodeMessage(pushed, controlMessageSchema);
     const now = ports.clock.now();
     const outcome = await handleCancelMessage(ports, { jobId, publishedAt: pushed.publishedAt ?? now }, now);
     if (outcome === 'TOO_EARLY') {

@@ -1,6 +1,5 @@
-import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import type { PushedMessage } from '#functions/pushed-message.ts';
+import { decodeMessage, type PushedMessage } from '#functions/pushed-message.ts';
 import { elapsedMs } from '#shared/domain/history.ts';
 import { storageObjectSchema } from '#shared/protocol/stage-message.ts';
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
@@ -12,14 +11,12 @@ import { logVerdict } from '#shared/use-cases/log-lines.ts';
  */
 export function createOnUpload(ports: PortsFor<SubmitPorts>) {
   return async (pushed: PushedMessage): Promise<void> => {
-    const upload = decodeMessage(pushed, storageObjectSchema, ports.logger);
-    if (upload !== undefined) {
-      const { publishedAt } = pushed;
-      const outcomes = await handleUpload(ports, { ...upload, publishedAt }, ports.clock.now());
-      const verdictMs = elapsedMs(publishedAt, ports.clock.now());
-      for (const { verdict, jobId } of outcomes) {
-        logVerdict(ports.logger, { verdict, jobId, verdictMs, ...upload });
-      }
+    const upload = decodeMessage(pushed, storageObjectSchema);
+    const { publishedAt } = pushed;
+    const outcomes = await handleUpload(ports, { ...upload, publishedAt }, ports.clock.now());
+    const verdictMs = elapsedMs(publishedAt, ports.clock.now());
+    for (const { verdict, jobId } of outcomes) {
+      logVerdict(ports.logger, { verdict, jobId, verdictMs, ...upload });
     }
   };
 }

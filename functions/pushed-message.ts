@@ -2,49 +2,44 @@ import * as z from 'zod';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /**
- * A push request (Pub/Sub docs, "Push subscriptions"). It is not taken from the functions-framework, whose CloudEvent has
- * no delivery attempt and no subscription.
+ * A push request (Pub/Sub docs, "Push subscriptions"). Not the CloudEvent that the functions-framework makes of it, which
+ * has neither the delivery attempt nor the subscription.
  */
-const pushSchema = z.object({
-  message: z.object({
-    data: z.string().min(1),
-    messageId: z.string().min(1),
-    publishTime: z.string().optional(),
-    attributes: z.record(z.string(), z.string()).nullish(),
-  }),
-  subscription: z.string().min(1),
-  // Missing without a dead-letter policy.
-  deliveryAttempt: z.int().optional().catch(undefined),
-});
+export const pushSchema = z
+  .object({
+    message: z.object({
+      data: z.string().min(1),
+      messageId: z.string().min(1),
+      publishTime: z.string().optional(),
+      attributes: z.record(z.string(), z.string()).nullish(),
+    }),
+    subscription: z.string().min(1),
+    // Missing without a dead-letter policy.
+    deliveryAttempt: z.int().optional().catch(undefined),
+  })
+  .transform(({ message: { messageId, attributes, publishTime = '', ...message }, subscription, deliveryAttempt }) => {
+    const data = Buffer.from(message.data, 'base64');
+    return {
+      ...{ messageId, data, content: parseJson(data.toString('utf8')), attributes: attributes ?? {}, deliveryAttempt },
+      /** All deliveries of a message have the same time. */
+      publishedAt: Date.parse(publishTime) || undefined,
+      subscription: subscription.slice(subscription.lastIndexOf('/') + 1),
+    };
+  });
 
-export type PushedMessage = {
-  readonly messageId: string;
-  readonly data: Buffer;
-  /** The data as JSON; undefined if it is none. */
-  readonly content: unknown;
-  readonly attributes: Readonly<Record<string, string>>;
-  /** When the message was published; all deliveries of it have the same time. */
-  readonly publishedAt: number | undefined;
-  readonly deliveryAttempt: number | undefined;
-  /** Its name, without the project. */
-  readonly subscription: string;
-};
+export type PushedMessage = z.output<typeof pushSchema>;
 
-/** The message in the body of a push, or what is wrong with it. */
-export function readPush(body: unknown): PushedMessage | { readonly problem: string } {
-  const parsed = pushSchema.safeParse(body);
+/** Thrown for a message that is logged and acknowledged, since redelivery would not help. */
+export class MalformedMessage extends Error {}
+
+/** The content of the message, parsed by the schema. Throws MalformedMessage if it is another. */
+export function decodeMessage<Schema extends z.ZodType>({ content }: PushedMessage, schema: Schema): z.infer<Schema> {
+  return readOrThrow(schema.safeParse(content));
+}
+
+export function readOrThrow<Value>(parsed: z.ZodSafeParseResult<Value>): Value {
   if (!parsed.success) {
-    return { problem: z.prettifyError(parsed.error) };
+    throw new MalformedMessage(z.prettifyError(parsed.error));
   }
-  const { message, subscription, deliveryAttempt } = parsed.data;
-  const data = Buffer.from(message.data, 'base64');
-  return {
-    messageId: message.messageId,
-    data,
-    content: parseJson(data.toString('utf8')),
-    attributes: message.attributes ?? {},
-    publishedAt: Date.parse(message.publishTime ?? '') || undefined,
-    deliveryAttempt,
-    subscription: subscription.slice(subscription.lastIndexOf('/') + 1),
-  };
+  return parsed.data;
 }

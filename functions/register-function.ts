@@ -1,6 +1,6 @@
 import { type HttpFunction, http } from '@google-cloud/functions-framework';
 import { type EventFunctionName, type FunctionName, isEventFunction, topicOf } from '#functions/functions.ts';
-import { type PushedMessage, readPush } from '#functions/pushed-message.ts';
+import { MalformedMessage, type PushedMessage, pushSchema, readOrThrow } from '#functions/pushed-message.ts';
 import { RedeliverLater } from '#functions/redeliver-later.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { type Invocation, invocations, readTraceId, traceIdOf } from '#shared/observability/invocation.ts';
@@ -12,80 +12,56 @@ type MessageHandler = (message: PushedMessage) => Promise<void>;
 export type HandlerOf<Name extends FunctionName> = Name extends EventFunctionName ? MessageHandler : HttpFunction;
 
 /**
- * Registers a handler with the functions-framework under the function's name. Functions with a topic are pushed its
- * messages: returning acknowledges one with 204, throwing has it redelivered.
+ * Registers a handler with the functions-framework under the function's name. A function with a topic is pushed its
+ * messages: returning acknowledges one with 204, throwing has it redelivered. The framework sees no error: it would print
+ * the stack as plain text, which cannot be searched by field.
  */
 export function registerFunction<Name extends FunctionName>(
   name: Name,
   logger: Logger,
   handler: HandlerOf<Name>,
 ): void {
-  http(
-    name,
-    isEventFunction(name)
-      ? receivePushes(name, logger, handler as MessageHandler)
-      : (request, response) => {
-          const traceId = readTraceId(request.header('traceparent'));
-          const handle = () => (handler as HttpFunction)(request, response);
-          return runLogged({ service: name, traceId }, { logger, response, handle });
-        },
-  );
-}
-
-function receivePushes(name: EventFunctionName, logger: Logger, handler: MessageHandler): HttpFunction {
-  return (request, response) => {
-    if (request.method !== 'POST') {
-      return void response.sendStatus(405);
-    }
-    const message = readPush(request.body);
-    return runLogged(invocationOf(name, message), {
-      logger,
-      response,
-      async handle() {
-        if ('problem' in message) {
-          logger.log('ERROR', 'push carries no message', message);
+  http(name, (request, response) => {
+    const pushed = isEventFunction(name) ? pushSchema.safeParse(request.body) : undefined;
+    const traceId = readTraceId(request.header('traceparent'));
+    const invocation = isEventFunction(name) ? invocationOf(name, pushed?.data) : { service: name, traceId };
+    return invocations.run(invocation, async () => {
+      try {
+        if (pushed === undefined) {
+          await (handler as HttpFunction)(request, response);
         } else {
-          await handler(message);
+          await (handler as MessageHandler)(readOrThrow(pushed));
+          response.status(204).end();
         }
-        response.status(204).end();
-      },
+      } catch (thrown) {
+        const status = logFailure(logger, thrown);
+        if (!response.headersSent) {
+          response.sendStatus(status);
+        }
+      }
     });
-  };
-}
-
-function invocationOf(service: EventFunctionName, message: ReturnType<typeof readPush>): Invocation {
-  const topic = topicOf(service);
-  if ('problem' in message) {
-    return { service, fields: { topic } };
-  }
-  const { messageId, deliveryAttempt, attributes, content } = message;
-  const named = [attributes.jobId, Object(content).jobId, Object(content).tuningId];
-  const jobId = named.find((id) => typeof id === 'string' && JOB_ID_PATTERN.test(id));
-  // Before its job is known, an upload's trace has all deliveries of its message.
-  const traceId = readTraceId(attributes.traceparent) ?? traceIdOf(jobId ?? `message ${messageId}`);
-  return { service, jobId, traceId, fields: { messageId, deliveryAttempt, topic } };
-}
-
-type Run = {
-  readonly logger: Logger;
-  readonly response: Parameters<HttpFunction>[1];
-  readonly handle: () => unknown;
-};
-
-/** Logs what the handler throws and answers 500. The framework never sees it: it would print the stack as plain text. */
-function runLogged(invocation: Invocation, { logger, response, handle }: Run): Promise<void> {
-  return invocations.run(invocation, async () => {
-    try {
-      await handle();
-    } catch (thrown) {
-      if (thrown instanceof RedeliverLater) {
-        logger.log('INFO', 'message is redelivered later', { problem: thrown.message });
-      } else {
-        logThrown(logger, thrown);
-      }
-      if (!response.headersSent) {
-        response.sendStatus(500);
-      }
-    }
   });
+}
+
+/** Logs what a handler throws, and returns the status of the answer. */
+function logFailure(logger: Logger, thrown: unknown): number {
+  if (thrown instanceof MalformedMessage) {
+    logger.log('ERROR', 'message is malformed', { problem: thrown.message });
+    return 204;
+  }
+  if (thrown instanceof RedeliverLater) {
+    logger.log('INFO', 'message is redelivered later', { problem: thrown.message });
+  } else {
+    logThrown(logger, thrown);
+  }
+  return 500;
+}
+
+function invocationOf(service: EventFunctionName, message: PushedMessage | undefined): Invocation {
+  const { messageId, deliveryAttempt, attributes, content } = message ?? {};
+  const named = [attributes?.jobId, Object(content).jobId, Object(content).tuningId];
+  const jobId = named.find((id) => typeof id === 'string' && JOB_ID_PATTERN.test(id));
+  // Until an upload's job is known, its trace is that of all deliveries of the message.
+  const traceId = readTraceId(attributes?.traceparent) ?? traceIdOf(jobId ?? `message ${messageId}`);
+  return { service, jobId, traceId, fields: { messageId, deliveryAttempt, topic: topicOf(service) } };
 }

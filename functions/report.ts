@@ -1,6 +1,5 @@
-import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import type { PushedMessage } from '#functions/pushed-message.ts';
+import { decodeMessage, type PushedMessage } from '#functions/pushed-message.ts';
 import { jobUpdatesMessageSchema } from '#shared/protocol/job-update.ts';
 import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-job.ts';
 
@@ -10,8 +9,8 @@ import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-jo
  */
 export function createReport(ports: PortsFor<ReportPorts>) {
   return async (pushed: PushedMessage): Promise<void> => {
-    const message = decodeMessage(pushed, jobUpdatesMessageSchema, ports.logger);
-    if (message?.type === 'JOB_UPDATE') {
+    const message = decodeMessage(pushed, jobUpdatesMessageSchema);
+    if (message.type === 'JOB_UPDATE') {
       await reportJob(ports, message.jobId, ports.clock.now());
     }
   };

@@ -1,6 +1,5 @@
-import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import type { PushedMessage } from '#functions/pushed-message.ts';
+import { decodeMessage, type PushedMessage } from '#functions/pushed-message.ts';
 import { type TuningMessage, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
 import { reportRung } from '#shared/use-cases/tuning/report-rung.ts';
 import { reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
@@ -11,10 +10,7 @@ import { suggestTrials } from '#shared/use-cases/tuning/suggest-trials.ts';
 /** Topic `tuning` → one step of a tuning. */
 export function createTuning(ports: PortsFor<StartTrialPorts>) {
   return async (pushed: PushedMessage): Promise<void> => {
-    const message = decodeMessage(pushed, tuningMessageSchema, ports.logger);
-    if (message !== undefined) {
-      await handle(ports, message, ports.clock.now());
-    }
+    await handle(ports, decodeMessage(pushed, tuningMessageSchema), ports.clock.now());
   };
 }
 

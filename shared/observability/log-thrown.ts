@@ -1,3 +1,4 @@
+import { safely } from '#shared/observability/bound-value.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 
 /** How many of the errors behind one are logged: its cause, those that it aggregates, and theirs. */
@@ -7,12 +8,11 @@ const CAUSES_MAX = 10;
 export function logThrown(logger: Logger, thrown: unknown): void {
   const stack = stackOf(thrown);
   const problem = textOf(thrown);
-  const causes = errorsBehind(thrown).map((error) => stackOf(error) ?? textOf(error));
+  const behind = safely(() => errorsBehind(thrown), []);
   // Error Reporting groups errors without a stack by the message.
   logger.log('ERROR', stack === undefined ? `function failed: ${problem}` : 'function failed', {
-    ...(stack !== undefined && { stack_trace: stack }),
-    problem,
-    ...(causes.length > 0 && { causes }),
+    ...{ stack_trace: stack, problem },
+    causes: behind.length === 0 ? undefined : behind.map((error) => stackOf(error) ?? textOf(error)),
   });
 }
 
@@ -23,34 +23,20 @@ function stackOf(thrown: unknown): string | undefined {
 
 function textOf(thrown: unknown): string {
   const message = readField(thrown, 'message');
-  if (typeof message === 'string') {
-    return message;
-  }
-  try {
-    return String(thrown);
-  } catch {
-    return 'An error whose text cannot be read.';
-  }
+  return typeof message === 'string' ? message : safely(() => String(thrown), 'An error whose text cannot be read.');
 }
 
 function errorsBehind(thrown: unknown): readonly unknown[] {
   const found = [thrown];
   for (const error of found) {
-    const errors = readField(error, 'errors');
-    for (const next of [readField(error, 'cause'), ...(Array.isArray(errors) ? errors.slice(0, CAUSES_MAX) : [])]) {
-      if (next !== undefined && !found.includes(next) && found.length <= CAUSES_MAX) {
-        found.push(next);
-      }
-    }
+    const next = [readField(error, 'cause'), readField(error, 'errors')].flat();
+    found.push(
+      ...next.filter((one) => one !== undefined && !found.includes(one)).slice(0, CAUSES_MAX - found.length + 1),
+    );
   }
   return found.slice(1);
 }
 
-/** A field of anything; undefined if its getter throws. */
 function readField(value: unknown, name: string): unknown {
-  try {
-    return Object(value)[name];
-  } catch {
-    return undefined;
-  }
+  return safely(() => Object(value)[name], undefined);
 }

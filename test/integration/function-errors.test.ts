@@ -92,7 +92,7 @@ it('logs what a request causes in the trace of Cloud Run', async () => {
   ]);
 });
 
-it('accepts messages by POST only', async () => {
-  expect((await fetch(`http://${HOST}:${ports.get('teardown')}/`)).status).toBe(405);
-  expect(log).toEqual([]);
+it('acknowledges what is no message', async () => {
+  expect(await call('teardown', { message: 'none' })).toEqual([204, '']);
+  expect(log).toMatchObject([{ severity: 'ERROR', message: 'message is malformed', topic: 'teardown' }]);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createOnSubmit } from '#functions/on-submit.ts';
 import { createOnUpload } from '#functions/on-upload.ts';
-import { readPush } from '#functions/pushed-message.ts';
+import { pushSchema } from '#functions/pushed-message.ts';
 import { PERIMETER_SETTLING_MS_MAX } from '#shared/domain/timeouts.ts';
 import { PerimeterDeniedError } from '#shared/ports/object-store.ts';
 import { openApiUnderTest } from '../../support/api/api-under-test.ts';
@@ -32,7 +32,7 @@ it('redelivers an upload and a message that a perimeter denies for half an hour,
   const deliver = (createFunction: typeof createOnUpload, data: Buffer, now: number) => {
     const publishTime = new Date(publishedAt).toISOString();
     const message = { messageId: 'm1', data: data.toString('base64'), publishTime };
-    const pushed = readPush({ message, subscription: 's' });
+    const pushed = pushSchema.parse({ message, subscription: 's' });
     return createFunction({ ...api.ports, clock: { now: () => now } })(Object(pushed));
   };
   for (const [name, createFunction, data] of [

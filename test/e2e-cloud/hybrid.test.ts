@@ -54,6 +54,24 @@ if (hosts === null) {
       await untilVmsAreGone();
     });
 
+    it('logs the upload of a job and a malformed message about it as lines of one trace', async () => {
+      await cloud.publish('dropforge-provision', { type: 'PROVISION', jobId: 'trained', attempt: 'first' });
+
+      const lines = () => cloud.log.join('').match(/\{"severity".*"job_id":"trained".*\}/g) ?? [];
+      const [upload, malformed] = await until('both lines', async () => {
+        const found = ['upload handled', 'message is malformed'].map((text) =>
+          lines().find((one) => one.includes(text)),
+        );
+        return found.every((line) => line !== undefined) ? found.map((line) => JSON.parse(String(line))) : undefined;
+      });
+      expect(malformed).toMatchObject({
+        ...{ severity: 'ERROR', topic: 'provision', messageId: expect.any(String), problem: expect.any(String) },
+        serviceContext: { service: 'provision', version: expect.stringMatching(/^[0-9a-f]{64}$/) },
+        'logging.googleapis.com/labels': { job_id: 'trained', execution_id: expect.any(String) },
+        'logging.googleapis.com/trace': upload['logging.googleapis.com/trace'],
+      });
+    });
+
     it('notifies a channel of a job, with a signature, and answers a test of the CLI', async () => {
       const webhook = await startWebhookServer();
       cloud.storeSecret('hook-url', `${webhook.url}/hook`);

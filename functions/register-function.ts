@@ -13,8 +13,8 @@ export type HandlerOf<Name extends FunctionName> = Name extends EventFunctionNam
 
 /**
  * Registers a handler with the functions-framework under the function's name. A function with a topic is pushed its
- * messages: returning acknowledges one with 204, throwing has it redelivered. The framework sees no error: it would print
- * the stack as plain text, which cannot be searched by field.
+ * messages: returning acknowledges one with 204, throwing has it redelivered. The framework sees no error, since it
+ * would print the stack as plain text, which cannot be searched by field.
  */
 export function registerFunction<Name extends FunctionName>(
   name: Name,

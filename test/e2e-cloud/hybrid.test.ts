@@ -59,7 +59,7 @@ if (hosts === null) {
 
       const lines = () => cloud.log.join('').match(/\{"severity".*"job_id":"trained".*\}/g) ?? [];
       const [upload, malformed] = await until('both lines', async () => {
-        const found = ['upload handled', 'message is malformed'].map((text) =>
+        const found = ['"kind":"verdict"', 'message is malformed'].map((text) =>
           lines().find((one) => one.includes(text)),
         );
         return found.every((line) => line !== undefined) ? found.map((line) => JSON.parse(String(line))) : undefined;

@@ -1,64 +1,17 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type CloudUnderTest, packProgram, startCloudUnderTest, until } from '../support/e2e/cloud-under-test.ts';
+import {
+  type CloudUnderTest,
+  packFiles,
+  packProgram,
+  startCloudUnderTest,
+  until,
+} from '../support/e2e/cloud-under-test.ts';
 
-/**
- * Exchanges steps with the other replicas over sockets, and exits with status 1 at once if one of them is gone. Without
- * a checkpoint it trains until it is interrupted, and with one it takes some more steps and ends.
- */
-const TRAINS_TOGETHER = `
-import json, os, socket, sys, time
-config = json.loads(os.environ['TF_CONFIG'])
-host, port = config['cluster']['chief'][0].rsplit(':', 1)
-checkpoint = os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'checkpoint.json')
-first = json.load(open(checkpoint))['step'] if os.path.exists(checkpoint) else 0
-end = first + 5 if first else 10**9
-
-def receive(peer):
-    try:
-        message = peer.recv(16, socket.MSG_WAITALL)
-    except OSError:
-        message = b''
-    if not message:
-        sys.exit('connection closed')
-    return int(message)
-
-def send(peer, step):
-    try:
-        peer.sendall(b'%16d' % step)
-    except OSError:
-        sys.exit('connection closed')
-
-def lead():
-    server = socket.create_server((host, int(port)))
-    workers = [server.accept()[0] for _ in range(int(os.environ['WORLD_SIZE']) - 1)]
-    for step in range(first + 1, end + 1):
-        for worker in workers:
-            send(worker, -1 if step == end else step)
-        for worker in workers:
-            receive(worker)
-        with open(checkpoint + '.tmp', 'w') as file:
-            json.dump({'step': step}, file)
-        os.replace(checkpoint + '.tmp', checkpoint)
-        time.sleep(0.02)
-
-def follow():
-    for _ in range(1_500):
-        try:
-            chief = socket.create_connection((host, int(port)))
-            break
-        except OSError:
-            time.sleep(0.02)
-    else:
-        sys.exit('The chief was never there.')
-    step = 0
-    while step >= 0:
-        step = receive(chief)
-        if step == 5 and os.environ.get('FAILING_RANK') == os.environ['RANK']:
-            raise ValueError('the loss of batch 5 is not a number')
-        send(chief, step)
-
-lead() if config['task']['type'] == 'chief' else follow()
-`;
+/** Its replicas exchange messages over sockets, and exit with status 1 at once if one of them is gone. */
+const EXAMPLE_DIR = fileURLToPath(new URL('../../examples/cluster/trainer', import.meta.url));
 
 /** Trains until it is stopped, and saves then, slowly. Every replica of the next attempt ends with what it finds. */
 const SAVES_WHEN_STOPPED = `
@@ -88,13 +41,20 @@ beforeAll(async () => {
 });
 afterAll(() => cloud.stop());
 
-async function submit(jobId: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
-  const job = { name: jobId, module: 'trainer.task', workers: 2, env };
-  await cloud.upload(`${jobId}.tar.gz`, await packProgram(TRAINS_TOGETHER, job));
+/** Without a checkpoint it trains until it is interrupted, and with one it takes some more steps and ends. */
+async function submit(jobId: string, workers: object | number = 2): Promise<void> {
+  const args = ['--steps=1000000', '--save-every=1'];
+  const job = { name: jobId, module: 'trainer.task', args, resumeArguments: ['--more-steps=5'], workers };
+  const names = await readdir(EXAMPLE_DIR);
+  const sources = names
+    .filter((name) => name.endsWith('.py'))
+    .map(async (name) => [`trainer/${name}`, await readFile(join(EXAMPLE_DIR, name))]);
+  const files = { ...Object.fromEntries(await Promise.all(sources)), 'job.json': JSON.stringify(job) };
+  await cloud.upload(`${jobId}.tar.gz`, await packFiles(files));
 }
 
 function readCheckpoint(jobId: string): Promise<string | undefined> {
-  return cloud.readObject(cloud.endpoints.jobsBucket, `${jobId}/checkpoint.json`);
+  return cloud.readObject(cloud.endpoints.jobsBucket, `${jobId}/checkpoints/index.json`);
 }
 
 it.each([
@@ -134,19 +94,21 @@ it('a healthy master saves its last checkpoint after the loss of a worker, and e
 });
 
 it('a cluster with an exception in one replica fails with its traceback, although its peers exit too', async () => {
-  await submit('raising', { FAILING_RANK: '2' });
+  // Its own group of arguments; the master's loss stays finite.
+  await submit('raising', { count: 1, args: ['--learning-rate=inf'] });
 
   const { state, attempt, cause } = await cloud.awaitJob('raising');
   expect({ state, attempt }).toEqual({ state: 'FAILED', attempt: 1 });
   expect(cause).toMatchObject({
     code: 'PROGRAM_FAILED',
-    message: expect.stringMatching(/^Replica worker-1 failed first: /),
+    message: expect.stringMatching(/^Replica worker-0 failed first: /),
   });
   expect(cause?.evidence).toContain('Traceback (most recent call last):');
-  expect(cause?.evidence.at(-1)).toBe('ValueError: the loss of batch 5 is not a number');
+  expect(cause?.evidence.at(-1)).toBe('ValueError: the loss of replica 1 in step 2 is inf');
   expect(JSON.stringify(await cloud.readLog('raising'))).toContain('connection closed');
 });
 
 function stepOf(checkpoint: string | undefined): number {
-  return (JSON.parse(checkpoint ?? '{}') as { readonly step: number }).step;
+  const index = JSON.parse(checkpoint ?? '[]') as readonly { readonly step: number }[];
+  return index.at(-1)?.step ?? 0;
 }

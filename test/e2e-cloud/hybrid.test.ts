@@ -8,6 +8,8 @@ import { flexStartFile, jobFile, packFiles, packProgram, until } from '../suppor
 import { type HybridCloud, startHybridCloud } from '../support/e2e/hybrid-cloud.ts';
 import { type Rule, startGoogleUnderTest } from '../support/first-deployment/google-under-test.ts';
 import { findGcloudVersion } from '../support/gcloud/find-gcloud-version.ts';
+import type { LogEntry } from '../support/logging/logging-query.ts';
+import { fieldsByKind, readRecordedLines } from '../support/logging/recorded-log.ts';
 import { startWebhookServer } from '../support/notifications/webhook-server.ts';
 
 const run = promisify(execFile);
@@ -198,6 +200,17 @@ if (hosts === null) {
       ROWS_MS_MAX,
     );
 
+    it('logs lines of the form on which queries and filters of the deployment are tested', () => {
+      const written = fieldsByKind(linesOf(cloud.log));
+      const recorded = fieldsByKind(readRecordedLines());
+      const always = fieldsByKind(readRecordedLines('job'));
+      for (const [kind, fields] of written) {
+        expect([...(recorded.get(kind) ?? fields)], kind).toEqual(expect.arrayContaining([...fields]));
+        expect([...fields], kind).toEqual(expect.arrayContaining([...(always.get(kind) ?? [])]));
+      }
+      expect([...written.keys()]).toEqual(expect.arrayContaining([...always.keys(), 'usage ', 'error ']));
+    });
+
     it('keeps a Flex-start job waiting for capacity, unbilled, and runs it when there is capacity', async () => {
       const zones = ['a', 'b', 'c', 'f'].map((letter) => `us-central1-${letter}`);
       await Promise.all(zones.map((zone) => cloud.act(`/zones/${zone}:stockout`)));
@@ -235,4 +248,10 @@ async function uploadAsUser(cloud: HybridCloud, name: string, bytes: Uint8Array)
     },
   });
   await rm(directory, { recursive: true });
+}
+
+/** The structured lines of all functions. A function's output comes in parts, of which most are whole lines. */
+function linesOf(log: readonly string[]): readonly LogEntry[] {
+  const parts = log.flatMap((text) => text.split('\n')).map((text) => text.replace(/^[a-z-]+: (?=\{)/, ''));
+  return parts.filter((text) => /^\{.*\}$/.test(text)).map((text) => JSON.parse(text) as LogEntry);
 }

@@ -27,7 +27,7 @@ const SETTINGS = {
 const LOG = readRecordedLog();
 
 /** What the runbook's placeholders stand for in the recorded lines. */
-const PLACEHOLDERS = { JOB: 'digits_1', STAGE: 'teardown', VM: 'df-digits_1-a1-master-0' };
+const PLACEHOLDERS = { JOB: 'digits_1', STAGE: 'teardown', VM: 'df-digits-1-039a7oi4fq5sz-a1-master-0' };
 
 describeAppliedRoot((root) => {
   describeCostsPage(root);
@@ -112,16 +112,21 @@ function describeLog({ all, find, memberOf }: AppliedRoot) {
   });
 
   it('has the story of a job in one query, with the lines of functions and of VMs', () => {
-    const matches = compileLoggingQuery('labels.job_id="spot_1"');
-    const story = LOG.filter(({ entry }) => matches(entry)).map(({ entry }) => Object(entry.jsonPayload).to);
-    expect(story.filter(Boolean)).toEqual(
-      'QUEUED PREPARING RUNNING QUEUED PREPARING RUNNING CLOSING SUCCEEDED'.split(' '),
+    const storyOf = (jobId: string) => {
+      const matches = compileLoggingQuery(`labels.job_id="${jobId}"`);
+      return LOG.filter(({ entry }) => matches(entry)).map(({ entry }) => Object(entry.jsonPayload));
+    };
+    const changes = storyOf('spot_1').filter(({ from, to }) => from !== to);
+    expect(changes.map(({ to, cause }) => cause ?? to)).toEqual(
+      'QUEUED PREPARING RUNNING PREEMPTED PREPARING RUNNING CLOSING SUCCEEDED'.split(' '),
     );
+    // Of the VM; all others are of functions.
+    expect(storyOf('digits_1').filter(({ message }) => message === undefined)).toHaveLength(1);
   });
 
   it('is counted by metrics, each of the lines that it is about', () => {
     const filterOf = (key: string) => String(find('google_logging_metric', key).filter);
-    const ended = { job: 1, 'preempted job': 1, 'late verdict and late deletion': 1 };
+    const ended = { job: 1, 'preempted job': 1, 'late verdict and late deletion': 1, stockout: 1 };
     const kept = 'failed job with a kept VM';
     expect(
       Object.fromEntries(
@@ -132,9 +137,9 @@ function describeLog({ all, find, memberOf }: AppliedRoot) {
       attempts: { ...ended, [kept]: 1 },
       start_time: { job: 1, 'preempted job': 1, [kept]: 1 },
       closing_time: ended,
-      verdict_time: { ...ended, [kept]: 1 },
-      create_failures: { stockout: 1 },
-      heartbeats_rejected: { 'rejected heartbeat': 1 },
+      verdict_time: { ...ended, [kept]: 1, tuning: 1 },
+      create_failures: { stockout: 4 },
+      heartbeats_rejected: { [kept]: 1 },
       spending: { usage: 1 },
     });
     const [interruptions] = all('google_logging_metric').filter(({ name }) => name === 'interruptions');

@@ -1,4 +1,4 @@
-# Metrics of the lines that functions log (docs/runbook.md, "The log"). Labels have few values each, and none is an id.
+# Metrics of the lines that functions log (docs/log-lines.md). Labels have few values each, and none is an id.
 locals {
   transitions = "${local.function_logs} AND jsonPayload.kind=\"transition\" AND jsonPayload.record=\"job\""
   decisions   = "${local.function_logs} AND jsonPayload.kind=\"decision\""

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { toSingleTraining } from '#shared/job-file/parser/single-training.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/report.ts';
@@ -132,6 +133,22 @@ describe('job files', () => {
         { role: 'master', count: 1, machineType: 'n1-standard-4', bootDiskGib: 100, bootDiskType: 'pd-ssd' },
       ],
     });
+  });
+
+  it.each([
+    'hpt-all-fields.yaml',
+    'hpt-snake-case.yaml',
+    'own-tuning.yaml',
+    'vertex-tuning.yaml',
+    'vertex-tuning-request.json',
+  ])('%s: is a job of the same machines without its tuning', (file) => {
+    const text = readFileSync(new URL(file, FOLDER), 'utf8');
+    const [tuning, training] = [text, toSingleTraining(text)].map((source) => readJobFile(source, { fileName: file }));
+    expect([tuning?.draft?.study === undefined, training?.draft?.study]).toEqual([false, undefined]);
+    expect(training?.problems).toEqual([]);
+    expect(training?.draft?.pools.map(({ machineType }) => machineType?.value)).toEqual(
+      tuning?.draft?.pools.map(({ machineType }) => machineType?.value),
+    );
   });
 
   it('supports merge keys, whose values are overridden by the mapping’s own', () => {

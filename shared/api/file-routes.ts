@@ -23,8 +23,8 @@ const NAME_BYTES_MAX = 1_024;
 const DOWNLOAD_BYTES_MAX = 2 ** 30;
 
 /**
- * What a program wrote must never become a page of this origin: it is always a download, of no type that a browser
- * displays, and has no rights should a browser display it all the same.
+ * A file that a program wrote must never become a page of this origin: it is always a download, of no type that a
+ * browser displays, and has no rights should a browser display it all the same.
  */
 const DOWNLOAD_HEADERS = {
   'content-type': 'application/octet-stream',
@@ -63,7 +63,7 @@ export function routeFiles(app: Hono, ports: FilePorts): void {
     if (info === undefined) {
       throw errorResponse(404, `Job ${jobId} has no file ${name}.`, 'List its files: GET /v1/jobs/JOB/files.');
     }
-    // Of another generation, the rest would not belong to what the client has (RFC 9110, section 13.1.5).
+    // The rest of another generation would not belong to what the client has (RFC 9110, section 13.1.5).
     const isSame = [undefined, etagOf(info)].includes(context.req.header('if-range'));
     return sendObject(ports, info, isSame ? context.req.header('range') : undefined);
   });

@@ -22,7 +22,7 @@ const COMMAND_CHARACTERS_MAX = 2_000;
 
 const shellRequestSchema = z.object({
   replica: z.string().max(100).optional(),
-  /** What is run instead of a shell, for the record. */
+  /** The command that is run instead of a shell, for the record. */
   command: z.string().max(COMMAND_CHARACTERS_MAX).optional(),
 });
 

@@ -23,11 +23,11 @@ const machineFamilySchema = z.object({
   bootsFromMachineImages: z.boolean(),
   /** Whether GPUs can be attached to its machines; other families have theirs built in. */
   attachesGpus: z.boolean(),
-  /** What its processors run. */
+  /** The architecture that its processors run. */
   architecture: z.enum(['amd64', 'arm64']),
   /**
-   * What Compute Engine can do with the family's VMs without GPUs when their host is maintained: TERMINATE them or
-   * MIGRATE them live; MIGRATE_ONLY if it rejects TERMINATE ("Set the host maintenance policy", limitations).
+   * The policies that Compute Engine has for the family's VMs without GPUs when their host is maintained: TERMINATE
+   * them or MIGRATE them live; MIGRATE_ONLY if it rejects TERMINATE ("Set the host maintenance policy", limitations).
    */
   hostMaintenance: z.enum(['MIGRATE', 'MIGRATE_ONLY', 'TERMINATE']),
   /** Vertex AI's price of custom training as a multiple of Compute Engine's. */
@@ -170,7 +170,7 @@ export function findFamily(
   return Object.hasOwn(families, name) ? families[name] : undefined;
 }
 
-/** What the processors of a machine type run. Images of VMs and of containers must be built for it. */
+/** The architecture that the processors of a machine type run. Images of VMs and of containers must be built for it. */
 export function architectureOf(machineType: string): Architecture {
   return familyOf(machineType).architecture;
 }

@@ -2,7 +2,7 @@ import { countGpus, familyOf, type Machine } from '#shared/catalog/catalog.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 
 /**
- * What happens to a VM when its host is maintained (Compute API, `scheduling.onHostMaintenance`): Compute Engine
+ * The action on a VM whose host is maintained (Compute API, `scheduling.onHostMaintenance`): Compute Engine
  * migrates it live if it can, which only pauses the program. VMs with GPUs, Spot and Flex-start VMs are terminated.
  */
 export function hostMaintenanceOf(machine: Machine, provisioningModel: ProvisioningModel): 'MIGRATE' | 'TERMINATE' {

@@ -10,11 +10,11 @@ export type Conclusion = {
   readonly diagnosis: Diagnosis;
   readonly label: Label;
   readonly code: CauseCode;
-  /** What happened, in one sentence; null if the exception says it. */
+  /** The failure in one sentence; null if the exception says it. */
   readonly explanation: string | null;
 };
 
-/** What the agent knows with certainty decides; these reasons need no line. */
+/** The agent knows these reasons with certainty; they reasons need no line. */
 const LABEL_OF_REASON: Partial<Readonly<Record<ExitFacts['reason'], Label>>> = {
   OUT_OF_MEMORY: 'host_oom',
   DISK_FULL: 'disk_full',

@@ -21,7 +21,7 @@ const EXCEPTION =
 const QUALIFIED_EXCEPTION =
   /^'?(?:[\w.]{0,160}\b(?:exceptions?|errors?|errors_impl|exc)\.[A-Z]\w{2,80}|\w{1,80}\.(?:error|Error|Empty|Full))(?:\(|:|\s*$)/;
 
-/** What a launcher says of a program whose own output is not in the log. */
+/** The line that a launcher prints of a program whose own output is not in the log. */
 const FAILED_EXIT =
   /\bexit(?:s|ed) with (?:a )?(?:non-zero )?(?:return |exit )?(?:code|status)(?: of)? ?[=:]? ?[12]\b|\breturned non-zero exit status [12]\b|\b[Ee]xit(?:ed)?(?: with)?(?: a)? non-zero (?:exit )?(?:status|code)\b/;
 

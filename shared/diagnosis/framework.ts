@@ -1,4 +1,6 @@
-/** What a program uses, as far as its last lines show; the most specific one that a remedy differs for. */
+/**
+ * The framework that a program uses, as far as its last lines show; the most specific one that a remedy differs for.
+ */
 export type Framework =
   | 'deepspeed'
   | 'lightning'

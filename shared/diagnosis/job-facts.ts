@@ -2,7 +2,7 @@ import type { HealthFinding } from '#shared/domain/health.ts';
 import type { Warning } from '#shared/domain/job.ts';
 import type { ReplicaUsage } from '#shared/domain/replica.ts';
 
-/** What is known of the job beyond its last lines, for the numbers of a remedy. */
+/** The knowledge of the job beyond its last lines, for the numbers of a remedy. */
 export type JobFacts = {
   readonly jobId: string;
   /** Arguments of the program. */

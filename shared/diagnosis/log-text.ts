@@ -1,12 +1,12 @@
 /** Lines that are evaluated, the newest if there are more. An exit report has at most 40. */
 export const LINES_MAX = 200;
-/** Of a longer line, the beginning and the end are evaluated: an error says what at one of them. */
+/** The beginning and the end of a longer line are evaluated: an error says what at one of them. */
 export const LINE_CHARACTERS_MAX = 1_200;
 const LINE_END_CHARACTERS = 300;
 
 /** One line of a log that is evaluated. */
 export type LogLine = {
-  /** As printed, truncated. */
+  /** The line as printed, truncated. */
   readonly raw: string;
   /** Without terminal escapes, text that was overwritten, and prefixes of ranks, launchers, clocks and log levels. */
   readonly message: string;
@@ -72,7 +72,7 @@ const HARMLESS: readonly RegExp[] = [
   /\bclass(?:es)? .{0,60}\bmay\b.{0,40}error|Operation of type Placeholder|Statistics generation doesn't work/,
 ];
 
-/** What Python prints of an exception that it ignores, and TensorFlow of an object: a traceback follows. */
+/** The line that Python prints of an exception that it ignores, and TensorFlow of an object: a traceback follows. */
 const IGNORED_TRACEBACK = /^Exception ignored (?:in|on)\b|^--- Logging error ---|^Object was never used \(type/;
 const TRACEBACK_LINE =
   /^\s|^Traceback \(|^File "|^<|^If you want to mark|^It was originally|^Call stack:|^Message: |^Arguments: /;
@@ -111,7 +111,7 @@ export function lineAt({ starts }: LogText, position: number): number {
 }
 
 function toLines(text: string): readonly LogLine[] {
-  // Of a line that holds a whole log, the end is the newest.
+  // If a line holds a whole log, its end is the newest.
   return lastLines(text).map((line) => {
     const raw = shorten(lastState(line.replaceAll(ESCAPES, '')));
     return { raw, message: withoutPrefixes(raw) };
@@ -129,7 +129,7 @@ function lastLines(text: string): readonly string[] {
   return lines.reverse();
 }
 
-/** What a terminal shows of a line in which carriage returns overwrite a progress bar. */
+/** The text that a terminal shows of a line in which carriage returns overwrite a progress bar. */
 function lastState(line: string): string {
   const end = line.endsWith('\r') ? line.slice(0, -1) : line;
   return end.slice(end.lastIndexOf('\r') + 1);

@@ -3,7 +3,7 @@ import { type BatchSize, findBatchSize, type JobFacts } from '#shared/diagnosis/
 import { LABELS, type Label } from '#shared/diagnosis/rules/labels.ts';
 import { NO_USAGE } from '#shared/domain/replica.ts';
 
-/** What a remedy is written from. */
+/** The facts from which a remedy is written. */
 export type RemedyInput = { readonly lines: readonly string[]; readonly facts: JobFacts };
 
 const ALTERNATIVES_SHOWN_MAX = 2;
@@ -19,7 +19,7 @@ const WITH_NUMBERS: Partial<Readonly<Record<Label, (input: RemedyInput) => strin
   permission_denied: remedyForPermission,
 };
 
-/** What to do about a failure with this label, for the framework and with the numbers of this job. */
+/** Says what to do about a failure with this label, for the framework and with the numbers of this job. */
 export function writeRemedy(label: Label, input: RemedyInput): string {
   return WITH_NUMBERS[label]?.(input) ?? LABELS[label].remedy;
 }
@@ -70,7 +70,7 @@ const PRECISION: Partial<Readonly<Record<Framework, string>>> = {
   jax: 'bfloat16 and jax.checkpoint',
 };
 
-/** Of a Namespace or a configuration that the program printed. */
+/** Reads the batch size of a Namespace or a configuration that the program printed. */
 function findPrintedBatchSize(text: string): BatchSize | undefined {
   const found = /\b((?:per_device_)?(?:train_)?batch_?size)['"]?\s?[=:]\s?(\d{1,6})\b/i.exec(text);
   return found?.[1] === undefined ? undefined : { name: found[1], size: Number(found[2]) };

@@ -1,4 +1,4 @@
-/** What processors run, in the names of container registries. */
+/** The architectures of processors, in the names of container registries. */
 export type Architecture = 'amd64' | 'arm64';
 
 /** Compute Engine's names of architectures (API, Image.architecture), which Terraform and its messages have. */

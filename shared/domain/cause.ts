@@ -269,7 +269,7 @@ export type CauseCode = keyof typeof CAUSES;
 const diagnosisSchema = z.object({
   /** In lower case with underscores, such as `gpu_oom`. */
   label: z.string(),
-  /** What to do, for this framework and with the numbers of this job. */
+  /** The advice for this framework and with the numbers of this job. */
   remedy: z.string(),
   /** Whether the same job can succeed when it is started again. */
   canRetryHelp: z.boolean(),
@@ -285,7 +285,7 @@ export const causeSchema = z.object({
   message: z.string(),
   /** At most EVIDENCE_LINES_MAX lines and EVIDENCE_BYTES_MAX bytes, newest last. */
   evidence: z.array(z.string()),
-  /** What the evidence shows beyond the code; absent if no rule applies. */
+  /** The diagnosis that the evidence shows beyond the code; absent if no rule applies. */
   diagnosis: diagnosisSchema.optional(),
   /** The host outside of Google that a VM did not reach before its program ran. */
   unreachableHost: z.string().optional(),

@@ -28,7 +28,7 @@ export const jobUpdateSchema = z.object({
   attempt: z.int(),
 });
 
-/** What to do next, in the imperative: plain data, idempotent. Each becomes one message on a stage topic. */
+/** The next action, in the imperative: plain data, idempotent. Each becomes one message on a stage topic. */
 export const effectSchema = z.discriminatedUnion('type', [
   provisionSchema,
   teardownSchema,

@@ -22,7 +22,7 @@ export type QuotaLimit = {
 };
 
 /**
- * What happened, in the past tense. `eventId` is derived from what happened, so that duplicate deliveries are one
+ * A fact about a job, in the past tense. `eventId` is derived from the fact, so that duplicate deliveries are one
  * event. `attempt` fences off events of earlier attempts.
  */
 export type JobEvent = {

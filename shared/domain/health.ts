@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Stated } from '#shared/domain/stated.ts';
 
-/** What the agent notices about a training that runs (docs/health.md). */
+/** The conditions that the agent notices in a training that runs (docs/health.md). */
 export const HEALTH_CODES = [
   /** A reported metric, or a loss in the log, is NaN or infinite. */
   'NON_FINITE',
@@ -22,8 +22,8 @@ export const HEALTH_CODES = [
 export type HealthCode = (typeof HEALTH_CODES)[number];
 
 /**
- * What follows from a finding. `restart`: a new attempt continues from the last checkpoint. `rollback`: from the last one
- * that was saved before the condition began. `ignore`: it is not reported either.
+ * The consequence of a finding. `restart`: a new attempt continues from the last checkpoint. `rollback`: from the last
+ * one that was saved before the condition began. `ignore`: it is not reported either.
  */
 export type HealthAction = 'warn' | 'stop' | 'restart' | 'rollback' | 'ignore';
 
@@ -74,9 +74,9 @@ export const HEALTH_EVIDENCE_LINES_MAX = 10;
 /** A finding of one replica's agent: the newest of its code. */
 export const healthFindingSchema = z.object({
   code: z.enum(HEALTH_CODES),
-  /** What was measured, in one sentence. */
+  /** The measurement, in one sentence. */
   message: z.string(),
-  /** What to do, with the numbers of this job. */
+  /** The advice, with the numbers of this job. */
   remedy: z.string(),
   /** Lines that show it, the newest last. */
   evidence: z.array(z.string()),

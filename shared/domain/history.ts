@@ -10,7 +10,7 @@ export const JOB_HISTORY_ENTRIES_MAX = 50;
 /** Limit on who asked, which is an e-mail address of at most 320 characters. */
 const BY_BYTES_MAX = 330;
 
-/** What jobs and tunings have in common here. */
+/** The fields that jobs and tunings share here. */
 type Recorded = { readonly history: readonly HistoryEntry[] } & (
   | { readonly status: 'CLOSED'; readonly verdict: { readonly state: string } }
   | { readonly status: Exclude<string, 'CLOSED'> }
@@ -49,7 +49,7 @@ export function changeOf(before: Recorded, after: Recorded, event: Event) {
   };
 }
 
-/** What an event did to a job: one entry of its history, and one line of the log. */
+/** The effect of an event on a job: one entry of its history, and one line of the log. */
 export function jobEntryOf(before: Job, after: Job, event: JobEvent): HistoryEntry {
   const { attempt, placementRound } = before;
   const zone = zoneOf(after) ?? zoneOf(before);

@@ -95,7 +95,7 @@ export type TrialRef = {
 
 /** The VM of a replica whose program failed, which stays for a look. */
 export type KeptVm = {
-  /** As returned by `replicaName`. */
+  /** The name that is returned by `replicaName`. */
   readonly replica: string;
   readonly vmName: string;
   /** Null if Compute Engine's answer had not arrived when the program failed. */
@@ -111,7 +111,7 @@ export type KeptVm = {
 /** A limit that the VMs of waiting jobs exceed together with those that exist. */
 export type WaitedLimit = {
   readonly metric: string;
-  /** As in QuotaLimit. */
+  /** The same as in QuotaLimit. */
   readonly family: string | null;
   readonly limit: number;
   /** Null if the limit is for all regions together. */
@@ -276,7 +276,7 @@ export function stateOf(job: Job): JobState {
   }
 }
 
-/** What is left of maxRunningTime at the start of an attempt; the time between attempts does not count. */
+/** The rest of maxRunningTime at the start of an attempt; the time between attempts does not count. */
 export function remainingRunningMs({ ranMs, spec }: Pick<Job, 'ranMs' | 'spec'>): number {
   return Math.max(0, spec.limits.maxRunningMs - ranMs);
 }

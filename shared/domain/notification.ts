@@ -3,7 +3,7 @@ import { JOB_STATES } from '#shared/domain/job-state.ts';
 import type { Stated } from '#shared/domain/stated.ts';
 
 /**
- * What a notification can be sent about: the states of a job, the end of an attempt that starts another one, and an
+ * The subjects of notifications: the states of a job, the end of an attempt that starts another one, and an
  * upload that was refused.
  */
 export const NOTIFIED_STATES = [...JOB_STATES, 'INTERRUPTED', 'REFUSED'] as const;

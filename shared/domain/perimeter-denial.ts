@@ -4,7 +4,10 @@ export type PerimeterDenial = {
   readonly uniqueId: string | null;
 };
 
-/** As in JSON (`google.rpc.ErrorInfo`), in a sentence, and in the details of the XML API of Cloud Storage. */
+/**
+ * The identifier as in JSON (`google.rpc.ErrorInfo`), in a sentence, and in the details of the XML API of Cloud
+ * Storage.
+ */
 const UNIQUE_ID = /vpcServiceControlsUniqueIdentifier["']?\s{0,3}[:=]\s{0,3}["']?([\w-]{6,128})/;
 const DENIED =
   /Request is prohibited by organization(?:'|&#39;|\\u0027)s policy|SECURITY_POLICY_VIOLATED|Request violates VPC Service Controls/;
@@ -21,6 +24,6 @@ export function describeDenial(what: string, { uniqueId }: PerimeterDenial): str
   return `VPC Service Controls denied ${what}${id}.`;
 }
 
-/** What to do about it. */
+/** The advice about a denial. */
 export const PERIMETER_REMEDY =
   'Find the unique id in the audit logs of the organization, then add an ingress or egress rule for the account and service that the entry names, or use a resource inside the perimeter (docs/rights.md, "VPC Service Controls").';

@@ -106,7 +106,7 @@ export const replicaSchema = z.object({
   notice: noticeSchema.nullable().default(null),
   /** When the VM booted again; null in its first boot. */
   rebootedAt: timestamp.nullable().default(null),
-  /** What the agent noticed about the training, at most one finding per code; those unknown here are left out. */
+  /** The agent's findings about the training, at most one finding per code; those unknown here are left out. */
   health: z
     .array(healthFindingSchema.nullable().catch(null))
     .transform((findings) => findings.filter((finding) => finding !== null))

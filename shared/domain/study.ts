@@ -77,7 +77,7 @@ const stoppingConditionsSchema = z.object({
 export type StoppingConditions = Stated<typeof stoppingConditionsSchema>;
 
 const metricSchema = z.object({
-  /** As the program reports it: `accuracy`, or a TensorFlow summary tag. */
+  /** The name that the program reports: `accuracy`, or a TensorFlow summary tag. */
   id: z.string(),
   goal: z.enum(['MAXIMIZE', 'MINIMIZE']),
   /** Set for a metric that is not optimized but kept on one side of a threshold. */

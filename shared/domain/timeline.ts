@@ -10,9 +10,9 @@ import {
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 
 /**
- * What an attempt does: it waits for its VMs (QUEUED), they boot and install (PREPARING), its program runs (RUNNING),
- * the outputs of the program that ended are saved (UPLOADING), the VM of one that failed is kept for a look (KEPT), and
- * the VMs of the last attempt are deleted (CLOSING).
+ * The phases of an attempt: it waits for its VMs (QUEUED), they boot and install (PREPARING), its program runs
+ * (RUNNING), the outputs of the program that ended are saved (UPLOADING), the VM of one that failed is kept for a look
+ * (KEPT), and the VMs of the last attempt are deleted (CLOSING).
  */
 export const ATTEMPT_PHASES = ['QUEUED', 'PREPARING', 'RUNNING', 'UPLOADING', 'KEPT', 'CLOSING'] as const;
 export type AttemptPhase = (typeof ATTEMPT_PHASES)[number];

@@ -42,7 +42,7 @@ export function jobTextOf({ jobFile, fileName, command, flags }: JobToRead): Job
   return { jobFile: jobFile === null ? null : decodeJobFile(jobFile), fileName, command, flags };
 }
 
-/** What flags override if there is no job file. */
+/** The draft that flags override if there is no job file. */
 export function emptyDraftOf(command: SubmitCommand): JobDraft {
   return command === 'jobs submit training' ? EMPTY_DRAFT : { ...EMPTY_DRAFT, dialect: 'vertex-ai' };
 }

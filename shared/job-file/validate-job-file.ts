@@ -34,7 +34,7 @@ export type JobFileValidation = {
   readonly start: Study['start'];
   /** List prices of everything that runs concurrently: Compute Engine's, and Vertex AI's for comparison. */
   readonly price: JobFilePrice | null;
-  /** What would run; null if the file does not specify it or has errors there. */
+  /** The plan of what would run; null if the file does not specify it or has errors there. */
   readonly plan: JobPlan | null;
   /** The images of containers, as the file names them; they are looked up when the job is submitted. */
   readonly images: readonly string[];
@@ -81,7 +81,7 @@ export function validateJobFile(
   return validateReading(readJobFile(source, options), options.context);
 }
 
-/** As `validateJobFile`, for a file that was read. */
+/** Does the same as `validateJobFile` for a file that was read. */
 export function validateReading(reading: JobFileReading, context: JobContext): JobFileValidation {
   if (reading.draft === null) {
     const { problems: errors, warnings } = reading;

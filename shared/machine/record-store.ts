@@ -18,7 +18,7 @@ export type OutboxEntry<Effect> = { readonly entryId: string; readonly effect: E
  */
 export type CommitOutcome = 'COMMITTED' | 'STALE' | 'DUPLICATE' | 'OVER_LIMIT';
 
-/** What one event has changed. */
+/** The records that one event has changed. */
 export type Change<Item, Effect> = {
   readonly expectedRevision: number;
   readonly eventId: string;
@@ -50,7 +50,7 @@ export type RecordStore<Item, Effect, Facts = unknown> = {
   }): Promise<readonly Item[]>;
 };
 
-/** What its stores know of one kind of record. The records are stored as JSON, which `parse` reads again. */
+/** The facts that stores need about one kind of record. The records are stored as JSON, which `parse` reads again. */
 export type RecordForm<Item, Effect> = {
   /** The field of a record that holds its id. */
   readonly idField: keyof Item & string;

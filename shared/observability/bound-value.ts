@@ -4,7 +4,7 @@ export type Mask = (text: string) => string;
 /** What is left of a line; `isTruncated` once something was cut or left out. */
 export type Room = { bytes: number; isTruncated: boolean; readonly mask: Mask };
 
-/** Of a long string, two thirds are its beginning and one is its end: the frames of a stack follow the error's text. */
+/** A long string is shown by its beginning, two thirds, and its end: the frames of a stack follow the error's text. */
 const STRING_CHARACTERS_MAX = 6_000;
 const HEAD_SHARE = 2 / 3;
 

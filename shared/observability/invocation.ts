@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 
-/** What all lines of one invocation of a function have in common. */
+/** The fields that all lines of one invocation of a function share. */
 export type Invocation = {
   /** The function. */
   readonly service: string;
@@ -9,7 +9,7 @@ export type Invocation = {
   jobId?: string | undefined;
   /** The trace of lines that name no job: 32 hexadecimal digits. */
   readonly traceId?: string | undefined;
-  /** What identifies the message: on every line of severity ERROR. */
+  /** The fields that identify the message, on every line of severity ERROR. */
   readonly fields?: Readonly<Record<string, unknown>> | undefined;
 };
 

@@ -21,7 +21,7 @@ export type Changes = {
 
 /** Lists which jobs and tunings changed, at a cost that depends on the changes alone, not on the jobs there are. */
 export type ChangeFeed = {
-  /** What changed after the answer with this marker; with a job id, of this job or tuning only. */
+  /** Lists what changed after the answer with this marker; with a job id, of this job or tuning only. */
   list(query: { readonly marker: string | undefined; readonly jobId?: string | undefined }): Promise<Changes>;
 };
 

@@ -4,7 +4,7 @@ import type { VmLimits, VmUsage } from '#shared/domain/vm-limits.ts';
 import type { WaitingJob } from '#shared/domain/waiting-order.ts';
 import type { RecordStore } from '#shared/machine/record-store.ts';
 
-/** What is committed with a job. */
+/** The facts that are committed with a job. */
 export type JobFacts = {
   /** The job uses this from now on. If it is missing, the job uses what it used before. */
   readonly usage?: VmUsage | undefined;

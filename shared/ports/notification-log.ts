@@ -7,13 +7,15 @@ import type { Stated } from '#shared/domain/stated.ts';
  */
 export const NOTIFICATION_OUTCOMES = ['SENT', 'RETRYING', 'REJECTED', 'UNDELIVERED'] as const;
 
-/** What came of one notification, under an id that all of its deliveries share; as stored, and as the API returns it. */
+/**
+ * The result of one notification, under an id that all of its deliveries share; as stored, and as the API returns it.
+ */
 export const notificationRecordSchema = z.object({
   notificationId: z.string(),
   channel: z.string(),
   title: z.string(),
   outcome: z.enum(NOTIFICATION_OUTCOMES),
-  /** What happened and what to do; null if it was sent. Never contains an address. */
+  /** The problem, and what to do; null if it was sent. Never contains an address. */
   problem: z.string().nullable(),
   /** The HTTP status of the answer; null without one. */
   status: z.int().nullable(),
@@ -27,7 +29,7 @@ export type NotificationRecord = Stated<typeof notificationRecordSchema>;
 /** Messages are redelivered for 7 days at most (Pub/Sub's retention); records are kept longer, to detect repetitions. */
 export const NOTIFICATION_AGE_MS_MAX = 30 * 86_400_000;
 
-/** What was sent, so that a repeated message is not sent again, and so that the operator sees what was not. */
+/** A log of what was sent, so that a repeated message is not sent again, and so that the operator sees what was not. */
 export type NotificationLog = {
   find(notificationId: string): Promise<NotificationRecord | undefined>;
   /** Replaces an earlier record of the notification. */

@@ -16,7 +16,7 @@ export type Mail = {
   readonly messageId: string;
 };
 
-/** What came of a request: an HTTP status, or the reason why there is none. */
+/** The result of a request: an HTTP status, or the reason why there is none. */
 export type SendAnswer =
   | {
       readonly kind: 'ANSWERED';

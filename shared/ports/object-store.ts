@@ -32,7 +32,7 @@ export class AccessDeniedError extends Error {
 
 /** A service perimeter denies the access, whatever roles the account has. */
 export class PerimeterDeniedError extends AccessDeniedError {
-  /** What was denied, without the remedy. */
+  /** The request that was denied, without the remedy. */
   readonly summary: string;
 
   constructor(object: ObjectName, denial: PerimeterDenial) {

@@ -3,7 +3,9 @@ import type { Curve, Trial } from '#shared/tuning/trial.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
 
-/** What is committed with a tuning: the trials that were added or changed, written whether they exist or not. */
+/**
+ * The facts that are committed with a tuning: the trials that were added or changed, written whether they exist or not.
+ */
 export type TuningFacts = { readonly trials: readonly Trial[] };
 
 /** Stores tunings and their trials. */

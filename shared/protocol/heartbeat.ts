@@ -78,7 +78,7 @@ export const heartbeatSchema = z.object({
   sequence: z.int().min(1),
   phase: z.enum(REPLICA_PHASES),
   usage: z.object({
-    /** Of all cores of the VM, over the last heartbeat interval. */
+    /** The used share of all cores of the VM, over the last heartbeat interval. */
     cpuFraction: fraction.nullable(),
     memoryBytes: bytes.nullable(),
     memoryBytesMax: bytes.nullable(),
@@ -123,7 +123,7 @@ export const heartbeatSchema = z.object({
   pendingExit: replicaExitReportSchema.optional(),
   /** Absent in the first boot. */
   reboot: rebootSchema.optional(),
-  /** What the agent noticed about the training; absent if nothing. One finding per code, the newest. */
+  /** The agent's findings about the training; absent if nothing. One finding per code, the newest. */
   health: z.array(healthFindingSchema).max(HEALTH_CODES.length).optional(),
 });
 

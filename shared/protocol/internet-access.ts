@@ -4,7 +4,10 @@ import { NETWORK_PATTERN } from '#shared/protocol/resource-names.ts';
 
 const regionsSchema = z.array(z.string().regex(/^[a-z]+-[a-z]+\d+$/));
 
-/** What VMs can download from outside of Google. Their network has NAT or a proxy; Google's services need neither. */
+/**
+ * The hosts outside of Google from which VMs can download. Their network has NAT or a proxy; Google's services need
+ * neither.
+ */
 export const internetAccessSchema = z.object({
   /** The regions with a way out of the deployment's own network; undefined if that is not known. */
   regions: regionsSchema.optional(),

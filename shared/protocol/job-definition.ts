@@ -5,14 +5,14 @@ import { problemSchema } from '#shared/protocol/report.ts';
 /** `GET /v1/jobs/JOB/definition`: what the job runs, as its user wrote it. */
 export const jobDefinitionSchema = z.object({
   jobId: z.string(),
-  /** As the user wrote it; of a job that flags alone describe, the command. */
+  /** The job file as the user wrote it; for a job that flags alone describe, the command. */
   jobFile: z.string(),
   dialect: z.enum(['ai-platform', 'vertex-ai', 'dropforge']),
   /** False if the text is not stored, and its replacement has no field for a part of the job. */
   isComplete: z.boolean(),
-  /** Of the master's program. */
+  /** The arguments of the master's program. */
   args: z.array(z.string()),
-  /** What intake found in the submission. */
+  /** The warnings that intake found in the submission. */
   warnings: z.array(problemSchema),
   packages: z.array(z.object({ uri: z.string(), sizeBytes: z.number() })),
   /** To run the same once more: under another id, in a job directory of its own. */

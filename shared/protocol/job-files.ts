@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * What a file of a job directory is for, by its name. LOG, METRICS, MANIFEST and PARTS are Dropforge's own; EVENTS are
- * TensorBoard's; CHECKPOINT and MODEL follow from the names that frameworks use.
+ * The purpose of a file of a job directory, by its name. LOG, METRICS, MANIFEST and PARTS are Dropforge's own; EVENTS
+ * are TensorBoard's; CHECKPOINT and MODEL follow from the names that frameworks use.
  */
 export const FILE_ROLES = ['LOG', 'METRICS', 'MANIFEST', 'PARTS', 'EVENTS', 'CHECKPOINT', 'MODEL', 'OTHER'] as const;
 export type FileRole = (typeof FILE_ROLES)[number];

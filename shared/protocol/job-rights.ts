@@ -49,8 +49,8 @@ export const jobKeysSchema = z
   .max(ENTRIES_COUNT_MAX);
 
 /**
- * What jobs of a deployment may name: service accounts, each with its own bucket and those of the deployment's secrets
- * that it reads; networks; and encryption keys. What is not listed is refused.
+ * The resources that jobs of a deployment may name: service accounts, each with its own bucket and those of the
+ * deployment's secrets that it reads; networks; and encryption keys. What is not listed is refused.
  */
 export const jobRightsSchema = z.strictObject({
   accounts: z

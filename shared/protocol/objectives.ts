@@ -4,7 +4,7 @@ import { costsOf, paretoFrontOf } from '#shared/tuning/pareto.ts';
 type Objective = TuningView['objectives'][number];
 type Goals = Pick<TuningView, 'metricId' | 'goal' | 'objectives'>;
 
-/** What the tuning optimizes: one metric or several. */
+/** The objectives of the tuning: one metric or several. */
 export function listObjectives({ metricId, goal, objectives }: Goals): readonly Objective[] {
   return objectives.length === 0 ? [{ metricId, goal }] : objectives;
 }

@@ -38,7 +38,7 @@ export const trialViewSchema = z.object({
   repeats: z.string().nullable(),
 });
 
-/** What a tuning adds to the view of a job. */
+/** The fields that a tuning adds to the view of a job. */
 export const tuningViewSchema = z.object({
   metricId: z.string(),
   goal: z.enum(['MAXIMIZE', 'MINIMIZE']),
@@ -81,18 +81,18 @@ export const tuningViewSchema = z.object({
   /** From the trials that have ended; null before the first, and for a tuning that has ended. */
   forecast: z.object({ endTime: z.string().nullable(), totalUsd: z.number().nullable() }).nullable(),
   resumes: z.array(z.string()),
-  /** What is searched and how, as validated: descriptions in Vertex AI's form and exports show the parameters. */
+  /** The study as validated: descriptions in Vertex AI's form and exports show the parameters. */
   study: z.custom<Study>((value) => typeof value === 'object' && value !== null && 'parameters' in value),
 });
 
 /** The image that a group of machines runs, as it was found in its registry. */
 export const imageViewSchema = z.object({
   role: z.string(),
-  /** As the job file names it: `python:3.12`. */
+  /** The name in the job file: `python:3.12`. */
   requested: z.string(),
   /** `sha256:…`, in full. */
   digest: z.string(),
-  /** What a VM downloads: all layers, compressed. */
+  /** The size that a VM downloads: all layers, compressed. */
   sizeBytes: z.number(),
   /** `linux/amd64`; null if unknown. */
   platform: z.string().nullable(),
@@ -128,7 +128,7 @@ export const jobViewSchema = z.object({
       message: z.string(),
       remedy: z.string(),
       evidence: z.array(z.string()),
-      /** What the rules of diagnosis concluded; null if no rule applies. `remedy` is then theirs. */
+      /** The conclusion of the rules of diagnosis; null if no rule applies. `remedy` is then theirs. */
       label: z.string().nullable().default(null),
       /** Whether the same job can succeed when it is started again; null if that is unknown. */
       canRetryHelp: z.boolean().nullable().default(null),
@@ -174,7 +174,7 @@ export const jobViewSchema = z.object({
   tuning: tuningViewSchema.nullable().default(null),
   /** Set for the job of a trial. */
   trial: z.object({ tuningId: z.string(), trialId: z.string() }).nullable().default(null),
-  /** What the agents noticed about the training in the current attempt, the newest of each code and replica. */
+  /** The agents' findings about the training in the current attempt, the newest of each code and replica. */
   health: z
     .array(
       z.object({
@@ -207,7 +207,7 @@ export const jobViewSchema = z.object({
       }),
     )
     .default([]),
-  /** What the replicas of the current attempt reported; those of intake are in the report. */
+  /** The warnings of the current attempt's replicas; those of intake are in the report. */
   warnings: z.array(problemSchema).default([]),
   /** List prices of Compute Engine for the machines, in US dollars; null if a price is unknown. */
   price: z.object({

@@ -29,7 +29,7 @@ export type SeriesColumns = {
   readonly values: Float64Array;
 };
 
-/** What was not kept of one boot until a line of it was written. */
+/** The series and points that were not kept of one boot until a line of it was written. */
 export type SeriesOmission = { readonly series: number; readonly points: number };
 
 /** Parses the last segment of an object's name; undefined if no agent has written it. */

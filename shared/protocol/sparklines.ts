@@ -8,7 +8,7 @@ export type Sparkline = {
   readonly name: string;
   /** Steps, or milliseconds since the Unix epoch if the metric has none; increasing. */
   readonly positions: readonly number[];
-  /** Of the finite points, as many as positions; empty if there are none. */
+  /** The values of the finite points, as many as positions; empty if there are none. */
   readonly values: readonly number[];
   /** No point is added any more. */
   readonly isFinal: boolean;

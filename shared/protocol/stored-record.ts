@@ -23,7 +23,7 @@ const timestamp = z.int();
 const count = z.int().min(0);
 const provisioningModel = provisioningModelSchema;
 
-/** What intake has accepted, in jobs and in tunings; no event changes it. */
+/** The submission that intake has accepted, in jobs and in tunings; no event changes it. */
 export const storedSubmission = {
   spec: jobSpecSchema,
   packages: z.array(

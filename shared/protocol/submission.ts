@@ -22,7 +22,7 @@ export const uploadPartSchema = z.coerce.number().int().min(1).max(UPLOAD_PARTS_
 
 /** `POST /v1/uploads/UPLOAD:validate`: what is known about a job whose package was uploaded in parts. */
 export const validateUploadSchema = z.object({
-  /** Of the package, without its folder: its extension decides the format. */
+  /** The file name of the package, without its folder: its extension decides the format. */
   fileName: z.string().regex(/^[\w][\w.+-]{0,199}$/),
   partCount: z.int().min(1).max(UPLOAD_PARTS_MAX),
   /** Replaces that of the job file. */
@@ -49,7 +49,7 @@ export type ValidateUpload = z.infer<typeof validateUploadSchema>;
 export type StartUpload = z.infer<typeof startUploadSchema>;
 export type SubmitJobFile = z.infer<typeof submitJobFileSchema>;
 
-/** What a submission would start, and everything that is wrong with it. */
+/** The plan of what a submission would start, and everything that is wrong with it. */
 export type SubmissionVerdict = {
   /** WAITING: a package that the job file names does not exist. */
   readonly verdict: 'ACCEPTED' | 'REFUSED' | 'WAITING';

@@ -36,7 +36,7 @@ export const vmConfigSchema = z.object({
     secretManagerUrl: z.url(),
   }),
   program: z.object({
-    /** What Python runs, in a container, too; empty for a command. */
+    /** The module that Python runs, in a container, too; empty for a command. */
     module: z.string(),
     /** Runs in the environment of the packages, instead of the module; empty for a module or a container. */
     command: z.array(z.string()),
@@ -47,7 +47,7 @@ export const vmConfigSchema = z.object({
       .object({
         /** `host/repository@sha256:…` */
         image: z.string().regex(/@sha256:[a-f0-9]{64}$/),
-        /** What is downloaded: all layers, compressed. */
+        /** The size of the download: all layers, compressed. */
         sizeBytes: z.int().min(0),
         /** The whole command line; `--job-dir` may be appended. */
         argv: z.array(z.string()).min(1),
@@ -133,7 +133,10 @@ export const vmConfigSchema = z.object({
     keepOnFailureSeconds: z.number().min(0),
     /** Usage of the work disk, including outputs, at which the program is stopped. */
     diskBytesMax: z.int().positive(),
-    /** What raises `diskBytesMax`: the job file's size of the boot disk, or the configuration of the embedded cloud. */
+    /**
+     * The setting that raises `diskBytesMax`: the job file's size of the boot disk, or the configuration of the
+     * embedded cloud.
+     */
     diskSetting: z.enum(['bootDiskSizeGb', 'diskBytesMax']),
     /** Output of a stream that is logged. Further output is counted, and is in the complete log in the job directory. */
     logBytesMax: z.int().positive(),

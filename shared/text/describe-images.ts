@@ -1,4 +1,4 @@
-/** Of a digest's 64, as registries and engines show it. */
+/** The part of a digest's 64 characters that registries and engines show. */
 const DIGEST_CHARACTERS_SHOWN = 12;
 
 type PinnedGroup = {

@@ -6,7 +6,7 @@ import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { type TuningEffect, tuningUpdateOf } from '#shared/tuning/tuning-effect.ts';
 
-/** What an accepted tuning consists of. */
+/** The parts of an accepted tuning. */
 export type NewTuning = {
   /** The job without its study: what every trial runs. */
   readonly spec: JobSpec;
@@ -16,7 +16,7 @@ export type NewTuning = {
   readonly source: JobSource;
   readonly warnings: readonly Warning[];
   readonly resumes: readonly string[];
-  /** Of one trial; null if a price is unknown. */
+  /** The price of one trial; null if a price is unknown. */
   readonly perHourUsd: number | null;
   readonly now: TimestampMs;
   readonly timeouts: Timeouts;

@@ -1,6 +1,9 @@
 import type { Metric } from '#shared/domain/study.ts';
 
-/** What is minimized, one number an objective: the objectives, or the negatives of those that are to be maximized. */
+/**
+ * The values that are minimized, one number an objective: the objectives, or the negatives of those that are to be
+ * maximized.
+ */
 export type Costs = readonly number[];
 
 export function costsOf(objectives: readonly number[], goals: readonly Metric['goal'][]): Costs {

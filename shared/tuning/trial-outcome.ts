@@ -5,7 +5,7 @@ import { nearestName } from '#shared/text/nearest-name.ts';
 import { type Costs, costsOf } from '#shared/tuning/pareto.ts';
 import type { Curve, InfeasibleReason, Measurement, MetricValue, TrialOutcome } from '#shared/tuning/trial.ts';
 
-/** What is known when the job of a trial is closed. */
+/** The facts that are known when the job of a trial is closed. */
 export type EndedTrial = {
   readonly job: JobIn<'CLOSED'>;
   /** Undefined if the trial has reported none of the study's metrics. */
@@ -88,7 +88,7 @@ export function objectiveOf({ values }: Measurement, study: Pick<Study, 'metrics
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
-/** What is minimized: the objective, or its negative if it is to be maximized. */
+/** The value that is minimized: the objective, or its negative if it is to be maximized. */
 export function costOfObjective(objective: number, study: Pick<Study, 'metrics'>): number {
   return objectiveMetricOf(study).goal === 'MINIMIZE' ? objective : 0 - objective;
 }

@@ -16,7 +16,7 @@ export type MetricValue = Stated<typeof metricValueSchema>;
 
 /** One report of a trial's program: the study's metrics at one step. */
 const measurementSchema = z.object({
-  /** As the program counts; the number of its reports if it does not report steps. */
+  /** The step as the program counts; the number of its reports if it does not report steps. */
   step: z.number(),
   /** Running time of the program over all attempts of the trial, without waiting. */
   elapsedMs: z.number(),
@@ -27,7 +27,7 @@ export type Measurement = Stated<typeof measurementSchema>;
 /** Limit on the points of a curve: when it is exceeded, every other point is dropped, but not the last or the best. */
 export const CURVE_POINTS_MAX = 100;
 
-/** What a trial's program has reported so far, by increasing step. */
+/** The reports of a trial's program so far, by increasing step. */
 export const curveSchema = z.object({
   tuningId: z.string(),
   ordinal,

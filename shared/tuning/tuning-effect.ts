@@ -15,9 +15,9 @@ export const suggestSchema = z.object({ type: z.literal('SUGGEST'), tuningId, fr
 export const startTrialSchema = z.object({ type: z.literal('START_TRIAL'), tuningId, ordinal });
 
 /**
- * As START_TRIAL, and then ask the job to end, so that a START_TRIAL that arrives later finds it. STOP: end the
- * program, save its outputs, count what it has reported. CANCEL: end it now. Of a trial that has ended, nothing is
- * created.
+ * Do what START_TRIAL does, and then ask the job to end, so that a START_TRIAL that arrives later finds it.
+ * STOP: end the program, save its outputs, count what it has reported. CANCEL: end it now. Of a trial that has ended,
+ * nothing is created.
  */
 export const stopTrialSchema = z.object({
   type: z.literal('STOP_TRIAL'),
@@ -26,7 +26,7 @@ export const stopTrialSchema = z.object({
   how: z.enum(['STOP', 'CANCEL']),
 });
 
-/** What to do next, in the imperative: plain data, idempotent. Each becomes one message. */
+/** The next action, in the imperative: plain data, idempotent. Each becomes one message. */
 export const tuningEffectSchema = z.discriminatedUnion('type', [
   suggestSchema,
   startTrialSchema,

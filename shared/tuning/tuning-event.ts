@@ -2,12 +2,12 @@ import type { TimestampMs } from '#shared/domain/job.ts';
 import type { TrialOutcome, Values } from '#shared/tuning/trial.ts';
 import type { MedianBar } from '#shared/tuning/tuning.ts';
 
-/** What happened to a tuning, in the past tense. `eventId` is derived, so that duplicate deliveries are one event. */
+/** A fact about a tuning, in the past tense. `eventId` is derived, so that duplicate deliveries are one event. */
 export type TuningEvent = {
   readonly eventId: string;
   readonly tuningId: string;
   readonly at: TimestampMs;
-  /** As in JobEvent. */
+  /** The same as in JobEvent. */
   readonly by?: string | null | undefined;
 } /** Id `chosen-<from>`. Fewer values than asked for: the space has no others. */ & (
   | {

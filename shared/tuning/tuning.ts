@@ -87,7 +87,7 @@ export type StopReason =
 export type TuningCommon = {
   /** Also the job id that users see. */
   readonly tuningId: string;
-  /** What every trial runs, without its values. `spec.study` is null: `study` has it. */
+  /** The job that every trial runs, without its values. `spec.study` is null: `study` has it. */
   readonly spec: JobSpec;
   readonly study: Study;
   readonly packages: readonly PackageRef[];
@@ -115,11 +115,11 @@ export type TuningCommon = {
   readonly longestStep: number | null;
   /** List price of the VMs of one trial, in US dollars an hour; null if unknown. */
   readonly perHourUsd: number | null;
-  /** Of ended trials; those of unknown price count 0. */
+  /** The cost of ended trials; those of unknown price count 0. */
   readonly spentUsd: number;
   readonly firstTrialAt: TimestampMs | null;
   readonly stopReason: StopReason | null;
-  /** What changed the state, oldest first: thousands of trials would leave no room for it. */
+  /** The events that changed the state, oldest first: thousands of trials would leave no room for it. */
   readonly history: readonly HistoryEntry[];
 };
 

@@ -90,7 +90,7 @@ export async function publishOutbox(ports: OutboxPorts, jobId: string): Promise<
       const { message, attributes } = messageOfUpdate(effect, (await ports.jobs.read(jobId))?.record, ports);
       await ports.bus.publish('job-updates', message, attributes);
     } else {
-      // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
+      // The id is an attribute, too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
       await ports.bus.publish(TOPIC_OF[effect.type], effect, attributesOf(jobId));
     }
     await ports.jobs.markPublished(jobId, entryId);

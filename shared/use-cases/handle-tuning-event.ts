@@ -54,7 +54,7 @@ export async function handleTuningEvent(ports: TuningEventPorts, event: TuningEv
   throw new Error(`Tuning ${tuningId} kept changing while event ${eventId} was handled; it is redelivered.`);
 }
 
-/** As `createJob`, for a tuning. */
+/** Does the same as `createJob` for a tuning. */
 export async function createTuning(
   { tunings, logger }: Pick<TuningEventPorts, 'tunings' | 'logger'>,
   tuning: Tuning,

@@ -105,7 +105,7 @@ export const GOOGLE_CLOUD_RULES: readonly Rule[] = [
   },
 ];
 
-/** Of schedulers and node agents; Compute Engine's own notices are handled by the agent, not by a log. */
+/** The messages of schedulers and node agents; Compute Engine's own notices are handled by the agent, not by a log. */
 export const INTERRUPTION_RULES: readonly Rule[] = [
   {
     label: 'preempted',
@@ -161,7 +161,7 @@ export const INTERRUPTION_RULES: readonly Rule[] = [
     example: 'slurmstepd: error: *** JOB 494583 ON n1 CANCELLED AT 2024-04-20T09:09:37 DUE TO TIME LIMIT ***',
   },
   {
-    // Of a program that was told to stop, and not by its time limit.
+    // The message of a program that was asked to stop, and not by its time limit.
     label: 'preempted',
     patterns: [
       /(?:[Rr]eceived|[Cc]aught|got) (?:a )?SIGTERM/,

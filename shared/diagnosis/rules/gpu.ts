@@ -109,7 +109,7 @@ export const GPU_VISIBILITY_RULES: readonly Rule[] = [
       /CUDA unknown error/i,
       /no (?:CUDA|GPU|NVIDIA) devices?\b/i,
       /could not select device driver/i,
-      // Of the runtime: not initialized, unknown, no device.
+      // The errors of the runtime: not initialized, unknown, no device.
       /cudaSuccess \((?:3|30|38|100|101|999) vs\. 0\)|\berror=(?:3|30|38|100|101|999) :/,
       /Invalid device id/i,
       /CUDA driver initialization failed/i,

@@ -106,7 +106,7 @@ export const HINT_RULES: readonly Rule[] = [
     example: 'make: *** [Makefile:20: all] Error 2',
   },
   {
-    // Of programs that report an error without an exception.
+    // The lines of programs that report an error without an exception.
     label: 'user_exception',
     patterns: [
       /\[(?:Fatal|FATAL|fatal|CRITICAL)\] \S|\bfatal error occurred\b/,
@@ -125,7 +125,7 @@ export const HINT_RULES: readonly Rule[] = [
     example: 'RuntimeError: lost the connection to the parameter server',
   },
   {
-    // Of libraries in C++, which print what they checked.
+    // The lines of libraries in C++, which print what they checked.
     label: 'user_exception',
     patterns: [/\bCheck failed: |\bAssertion .{1,200} failed\b|\bNon-OK-status: /, /\bF (?:tensorflow|external)\//],
     scope: 'alone',
@@ -144,7 +144,7 @@ export const HINT_RULES: readonly Rule[] = [
   },
 ];
 
-/** Of a traceback without its exception, the frames say what was tried. */
+/** In a traceback without its exception, the frames say what was tried. */
 export const FRAME_RULES: readonly Rule[] = [
   {
     label: 'no_gpu_visible',

@@ -134,7 +134,7 @@ export const IMPORT_RULES: readonly Rule[] = [
     example: "ModuleNotFoundError: No module named 'torch'",
   },
   {
-    // Of an optional requirement: the module's own message names what to install.
+    // The message of an optional requirement: the module's own message names what to install.
     label: 'import_error',
     patterns: [/^(?:ModuleNotFoundError|ImportError)\b.*(?:[Mm]issing (?:optional )?dependency|[Ii]nstall\b)/],
     scope: 'exception',

@@ -1,11 +1,11 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
 
-/** What a label says to a user, and which cause a failure with it has. */
+/** The texts of a label for the user, and the cause of a failure with it. */
 export type LabelFacts = {
   readonly title: string;
-  /** What happened, in one or two sentences. */
+  /** The failure in one or two sentences. */
   readonly explanation: string;
-  /** What to do if nothing is known about the job. */
+  /** The advice if nothing is known about the job. */
   readonly remedy: string;
   /** Whether the same job can succeed when it is started again. */
   readonly canRetryHelp: boolean;

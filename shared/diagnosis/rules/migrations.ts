@@ -1,7 +1,7 @@
 import { type Row, toRule } from '#shared/diagnosis/rules/row.ts';
 import type { Rule } from '#shared/diagnosis/rules/rule.ts';
 
-/** What libraries no longer have, for programs that were written for earlier versions of them. */
+/** The names that libraries no longer have, for programs that were written for earlier versions of them. */
 const MIGRATIONS: readonly Row[] = [
   {
     pattern: /^AttributeError: (?:module 'numpy' has no attribute '|`np\.)(?<name>\w+)/,

@@ -78,7 +78,7 @@ export const NETWORK_RULES: readonly Rule[] = [
       "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded",
   },
   {
-    // Of pip: the line follows the error, and only a connection that is never restored is a failure.
+    // The warning of pip: the line follows the error, and only a connection that is never restored is a failure.
     label: 'network_error',
     patterns: [/connection broken by '.{0,200}(?:Could not find a version|No matching distribution)/],
     example:

@@ -147,13 +147,13 @@ export const PROGRAM_RULES: readonly Rule[] = [
     example: 'train.py: error: the following arguments are required: --data',
   },
   {
-    // Of libraries in C++, which check what they were called with and print no exception.
+    // The lines of libraries in C++, which check what they were called with and print no exception.
     label: 'user_exception',
     patterns: [/\* Check failure stack trace: \*/, /\bF\d{4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,9} [\w./-]{1,200}:\d+\] /],
     example: 'F1119 18:06:58.546988 14145 solver.cpp:79] Check failed: param_.has_type()',
   },
   {
-    // Of a command, or of a request that the API does not accept.
+    // The error of a command, or of a request that the API does not accept.
     label: 'user_exception',
     patterns: [/\bERROR: \(gcloud\.[\w.-]{1,120}\)/, /Invalid value for field '/, /\bgoogleapi: Error 400\b/],
     unless: /already (?:exists|own)/i,

@@ -57,7 +57,7 @@ export type ProgramOptionsDraft = {
   readonly [Name in keyof ProgramOptions]?: Located<NonNullable<ProgramOptions[Name]>> | undefined;
 };
 
-/** What follows from findings about the training, as it is written; durations in the API's form. */
+/** The consequences of findings about the training, as they are written; durations in the API's form. */
 export type HealthDraft = {
   readonly [Field in HealthField | 'stalledAfter']?: Located<string> | undefined;
 };

@@ -48,7 +48,7 @@ export type IntegerLimits = {
   readonly max: number;
   /** The value of an absent field, for editors. */
   readonly default?: number;
-  /** Of the finding on a value outside the limits. */
+  /** The code of the finding on a value outside the limits. */
   readonly code: string;
   readonly remedy: string;
 };

@@ -29,7 +29,10 @@ export function applyPoolFlags(draft: JobDraft, { flags }: Flags): JobDraft {
   };
 }
 
-/** As in gcloud, arguments and command apply to every pool whose program supports them. */
+/**
+ * Applies the flags of the program. As in gcloud, arguments and command apply to every pool whose program supports
+ * them.
+ */
 function withProgramFlags(
   pool: PoolDraft,
   given: ProgramFlags,

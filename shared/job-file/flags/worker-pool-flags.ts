@@ -106,7 +106,7 @@ function rejectOtherScript(script: string | undefined, path: string): void {
   }
 }
 
-/** As in gcloud, the replica count and the accelerator count default to 1. */
+/** Reads one pool. As in gcloud, the replica count and the accelerator count default to 1. */
 function readPool(given: PoolFlag, empty: PoolDraft): PoolDraft {
   const type = textOf(given, 'accelerator-type');
   const packages = listPoolPackages(given.keys);

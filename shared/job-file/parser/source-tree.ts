@@ -20,7 +20,7 @@ export type SourceNode =
       readonly kind: 'SCALAR';
       readonly line: number;
       readonly value: string | number | boolean | null;
-      /** As written, so that version 1.10 does not become 1.1. */
+      /** The text as written, so that version 1.10 does not become 1.1. */
       readonly text: string;
     };
 

@@ -6,7 +6,7 @@ import { didYouMean } from '#shared/text/nearest-name.ts';
 /** Enum values of the APIs, mapped to Dropforge's. */
 export type EnumAliases<T> = Readonly<Record<string, T>>;
 
-/** Of AI Platform; accepted with a warning that Bayesian optimization runs in its place. */
+/** An algorithm of AI Platform; accepted with a warning that Bayesian optimization runs in its place. */
 export const POPULATION_BASED_TRAINING = 'POPULATION_BASED_TRAINING';
 
 /** The enums of AI Platform's HyperparameterSpec and Vertex AI's StudySpec, a few of which have different names. */

@@ -53,7 +53,7 @@ export function checkImage(imageUri: Located<string>, findings: Findings): strin
   return null;
 }
 
-/** What to do about the part that is not valid: scheme, name, tag or digest. */
+/** Says what to do about the part that is not valid: scheme, name, tag or digest. */
 function remedyOf(value: string): string {
   if (value.includes('://')) {
     return 'Remove the scheme: write region-docker.pkg.dev/project/repository/image:tag.';

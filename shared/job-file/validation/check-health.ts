@@ -4,7 +4,7 @@ import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 
-/** What follows from findings about the training; null if a value is not valid, which is reported. */
+/** Reads the consequences of findings about the training; null if a value is not valid, which is reported. */
 export function checkHealth({ health }: JobDraft, findings: Findings): HealthPolicy | null {
   const { stalledAfter, ...actions } = health;
   const policy = Object.fromEntries(Object.entries(actions).map(([name, action]) => [name, action?.value]));

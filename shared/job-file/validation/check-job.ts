@@ -34,7 +34,7 @@ export type JobCheck = {
   readonly spec: JobSpec | null;
   /** Names of the zones that have all machines of the job. */
   readonly zones: readonly string[];
-  /** What would run, even if the rest of the job is incomplete. */
+  /** The plan of what would run, even if the rest of the job is incomplete. */
   readonly plan: JobPlan | null;
   /** Null if the job is a single training, or its study has errors. */
   readonly study: Study | null;

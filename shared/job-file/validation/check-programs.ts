@@ -7,7 +7,7 @@ import { checkMountedPackages, checkPythonProgram } from '#shared/job-file/valid
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
 export type ProgramsCheck = {
-  /** What the master runs. */
+  /** The program of the master. */
   readonly program: Program;
   /** A role's own program; null if it runs the master's. */
   readonly ofRole: Readonly<Record<Role, Program | null>>;

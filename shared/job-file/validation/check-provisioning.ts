@@ -22,7 +22,7 @@ const STRATEGIES: Readonly<Record<string, ProvisioningModel>> = {
 };
 
 /**
- * What to write for a provisioning model in a dialect: a strategy, or for Dropforge the whole line. Empty if the
+ * The value of a provisioning model in a dialect: a strategy, or for Dropforge the whole line. Empty if the
  * dialect cannot express it.
  */
 const STRATEGY_NAMES: Readonly<Record<Dialect, Readonly<Record<ProvisioningModel, string>>>> = {

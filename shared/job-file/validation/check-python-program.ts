@@ -79,8 +79,8 @@ function moduleOf(
 }
 
 /**
- * What of a Python program is mounted into a container: packages, and the module that the image's Python runs. A module
- * without packages is the default package's, or one of the image.
+ * The part of a Python program that is mounted into a container: packages, and the module that the image's Python runs.
+ * A module without packages is the default package's, or one of the image.
  */
 export function checkMountedPackages(
   { packageUris, pythonModule }: ProgramDraft,

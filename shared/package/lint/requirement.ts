@@ -6,7 +6,7 @@ import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
 
 /** A requirement of a package that applies to the VM. */
 export type Requirement = {
-  /** As written, printable. */
+  /** The requirement as written, printable. */
   readonly shown: string;
   /** Lower case, with `-` for `_` and `.` (PyPA, "Names and normalization"). */
   readonly name: string;

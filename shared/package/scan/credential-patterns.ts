@@ -72,7 +72,7 @@ const TOKENS: readonly (readonly [CredentialKind, RegExp])[] = [
   ['PYPI_TOKEN', /(?<![\w-])pypi-AgE[IN][\w-]{60,250}(?![\w-])/],
 ];
 
-/** What documentation and tests write in place of a token: the same character again and again, or TEST. */
+/** The text that documentation and tests write in place of a token: the same character again and again, or TEST. */
 const PLACEHOLDER = /(.)\1{7}|testtest/i;
 
 /** Settings of an .env file are secrets by name, unless the value is a path or a placeholder. */

@@ -4,7 +4,7 @@ import type { SearchSpace } from './search-space.ts';
 import { observationsOf, selectEvenly, selectTrials, type TrialData } from './trial-data.ts';
 
 const FIT_TRIALS_MAX = 80;
-/** Of either kind. */
+/** The number of trials of either kind. */
 const MODEL_TRIALS_MAX = 150;
 const NOISE_VARIANCE = 0.05;
 

@@ -5,7 +5,7 @@ const ROOT5 = Math.sqrt(5);
 const JITTER = 1e-9;
 const VARIANCE_MIN = 1e-10;
 
-/** Of a Matérn-5/2 kernel with a length scale per dimension and independent noise. */
+/** The hyperparameters of a Matérn-5/2 kernel with a length scale per dimension and independent noise. */
 export type Hyperparameters = {
   /** Inverse squared length scales. */
   readonly precisions: Float64Array;
@@ -13,7 +13,7 @@ export type Hyperparameters = {
   readonly noiseVariance: number;
 };
 
-/** What was observed; targets have mean 0 and variance 1. */
+/** The observations; targets have mean 0 and variance 1. */
 export type Observations = {
   readonly points: readonly Point[];
   readonly targets: Float64Array;
@@ -142,7 +142,7 @@ function predictSlopes(state: State, point: Point): PredictionWithSlopes {
   return { mean, deviation, meanSlopes, deviationSlopes };
 }
 
-/** Of a squared distance in length scales. */
+/** The kernel at a squared distance in length scales. */
 export function matern(squared: number): number {
   const root = ROOT5 * Math.sqrt(squared);
   return Math.exp(-root) * (1 + root + (root * root) / 3);

@@ -2,10 +2,10 @@ import type { Hyperparameters } from './gaussian-process.ts';
 import { keyOf } from './search-space.ts';
 import type { TrialData } from './trial-data.ts';
 
-/** Of targets with variance 1. With less noise, the best report is nearly as good as the best expectation. */
+/** The noise of targets with variance 1. With less noise, the best report is nearly as good as the best expectation. */
 export const NOISE_VARIANCE_MIN = 0.01;
 
-/** What trials with the same values reported; NONE if no values were tried twice. */
+/** The reports of trials with the same values; NONE if no values were tried twice. */
 export type Repeats = 'NONE' | 'EQUAL' | 'DIFFERENT';
 
 export function compareRepeats({ points, costs, failed }: TrialData): Repeats {

@@ -7,7 +7,7 @@ import type { FinishedTrial } from './trial-data.ts';
 /** The share of the weighted sum, without which trials that are equal in their worst objective would be equal. */
 const SUM_SHARE = 0.05;
 
-/** What a suggestion gives each objective: positive numbers whose sum is 1. */
+/** The weight of each objective in a suggestion: positive numbers whose sum is 1. */
 export type Weights = readonly number[];
 
 /**

@@ -29,7 +29,7 @@ export function standardize(costs: readonly number[]): Standardized {
   };
 }
 
-/** Of numbers of any magnitude; 1 if all of them are 0. */
+/** The root mean square of numbers of any magnitude; 1 if all of them are 0. */
 function rootMeanSquare(values: readonly number[]): number {
   const largest = values.reduce((max, value) => Math.max(max, Math.abs(value)), 0) || 1;
   return largest * Math.sqrt(values.reduce((sum, value) => sum + (value / largest) ** 2, 0) / values.length) || 1;

@@ -19,7 +19,7 @@ import { type FinishedTrial, readTrials, type TrialData } from './trial-data.ts'
 export type SuggestRequest = {
   readonly parameters: readonly Parameter[];
   readonly goal: Metric['goal'];
-  /** Of a study with several objectives, the goals of the others in its order. */
+  /** The goals of the further objectives, in the order of the study. */
   readonly furtherGoals?: readonly Metric['goal'][];
   readonly algorithm: StudyAlgorithm;
   /** Trials of earlier tunings come first; those with values that this space does not have are ignored. */

@@ -8,14 +8,14 @@ import { standardize } from './standardize.ts';
 export type FinishedTrial = {
   readonly values: Values;
   readonly objective: number | null;
-  /** Of a study with several objectives, the others in its order. */
+  /** The values of the further objectives, in the order of the study. */
   readonly furtherObjectives?: readonly number[];
 };
 
 export type TrialData = {
   /** Trials with an objective, in the order in which they were given. */
   readonly points: readonly Point[];
-  /** What is to be minimized. */
+  /** The values that are to be minimized. */
   readonly costs: readonly number[];
   /** The costs, standardized. */
   readonly targets: Float64Array;

@@ -18,8 +18,8 @@ export type NewTrial = {
 type Step = Changes & Moment & { readonly from: Searching; readonly starts?: readonly NewTrial[] };
 
 /**
- * What every event leads to: the end of the search if a condition for that applies, otherwise new trials in the free
- * slots. `starts` are trials whose values are known.
+ * The consequences of every event: the end of the search if a condition for that applies, otherwise new trials in the
+ * free slots. `starts` are trials whose values are known.
  */
 export function advance(tuning: Searching, { from, at, timeouts, starts = [], ...changes }: Step): TuningTransition {
   const reason = tuning.stopReason ?? stopReasonOf(tuning, at);
@@ -104,7 +104,7 @@ export function suggestionOf({ tuningId, asked }: Searching): readonly TuningEff
   return asked === null ? [] : [{ type: 'SUGGEST', tuningId, from: asked.from, count: asked.count }];
 }
 
-/** What a running trial's job is asked for: to start, or to stop. */
+/** The request to a running trial's job: to start, or to stop. */
 export function requestOf(
   { tuningId }: Searching,
   { ordinal, isStopping }: Pick<RunningTrial, 'ordinal' | 'isStopping'>,

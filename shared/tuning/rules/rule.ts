@@ -18,7 +18,7 @@ export type TuningRule<T extends Tuning, E extends TuningEvent> = (
 /** When an event happened, and the timeouts from which the next deadline follows. */
 export type Moment = { readonly at: TimestampMs; readonly timeouts: Timeouts };
 
-/** What is committed and published with the next tuning. */
+/** The changes that are committed and published with the next tuning. */
 export type Changes = { readonly trials: readonly Trial[]; readonly effects: readonly TuningEffect[] };
 
 export const NO_CHANGES: Changes = { trials: [], effects: [] };

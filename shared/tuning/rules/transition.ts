@@ -29,7 +29,7 @@ export const RULES: TuningRules = {
   CLOSED: {},
 };
 
-/** What an event did to a tuning: one line of the log, and an entry of its history if the state has changed. */
+/** The effect of an event on a tuning: one line of the log, and an entry of its history if the state has changed. */
 export function tuningEntryOf(before: Tuning, after: Tuning, event: TuningEvent): HistoryEntry {
   const cause = 'verdict' in after ? (after.verdict.cause?.code ?? null) : null;
   return { ...changeOf(before, after, event), attempt: 0, placementRound: 0, zone: null, cause };

@@ -57,7 +57,7 @@ export function rungsCrossed(
     .map((step) => {
       const reachedAt = points.find(({ at }) => at >= step)?.at ?? step;
       const value = lowestOf(points.filter(({ at }) => at <= reachedAt));
-      // Of a trial that has reported no finite value: JSON has no infinity, and none is worse.
+      // The trial has reported no finite value: JSON has no infinity, and none is worse.
       return { step, value: Math.min(value, Number.MAX_VALUE) };
     });
 }

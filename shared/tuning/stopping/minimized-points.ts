@@ -5,7 +5,7 @@ import type { Curve } from '#shared/tuning/trial.ts';
 export type MinimizedPoint = {
   /** The step, or the running time in milliseconds if the study's rule uses elapsed time. */
   readonly at: number;
-  /** What is minimized; not finite if the program reported a value that is not. */
+  /** The value that is minimized; not finite if the program reported a value that is not. */
   readonly value: number;
 };
 

@@ -7,7 +7,7 @@ import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 
 type Machine = NonNullable<JobFacts['machine']>;
 
-/** What the diagnosis of a replica's exit needs to know: its machine, its arguments, and its last measurements. */
+/** The facts that the diagnosis of a replica's exit needs: its machine, its arguments, and its last measurements. */
 export function readJobFacts({ jobId, spec, warnings }: Job, { role, usage, health }: Heartbeat): JobFacts {
   const group = findGroup(spec.replicaGroups, role);
   const { machineType } = group;

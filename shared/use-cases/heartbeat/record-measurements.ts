@@ -100,7 +100,9 @@ function isRunning(tuning: Tuning, ordinal: number): boolean {
   return tuning.running.some((trial) => trial.ordinal === ordinal && !trial.isStopping);
 }
 
-/** What the tuning can use of a report: programs report other metrics, too, and a VM's numbers are not trusted. */
+/**
+ * The part of a report that the tuning can use: programs report other metrics, too, and a VM's numbers are not trusted.
+ */
 function toMeasurement(
   { step, elapsedMs, values }: Measurement,
   { trial, placedAt }: TrialJob,

@@ -49,7 +49,7 @@ export async function acceptJob(ports: AcceptPorts, accepted: Accepted): Promise
   return 'ACCEPTED';
 }
 
-/** As `acceptJob`, for the tuning of a submission with a study. */
+/** Does the same as `acceptJob` for the tuning of a submission with a study. */
 export async function acceptTuning(
   ports: AcceptPorts,
   accepted: Accepted,
@@ -112,7 +112,7 @@ async function findOther(
       };
 }
 
-/** What another user submitted is another submission, even if it is equal: its job is not this user's. */
+/** The job of another user is another submission, even if it is equal: its job is not this user's. */
 function isSameSubmission(one: JobSource, other: JobSource): boolean {
   const users = new Set([one.submittedBy, other.submittedBy].filter((user) => user !== null));
   if (users.size > 1) {

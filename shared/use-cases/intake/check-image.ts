@@ -3,8 +3,8 @@ import type { ContainerProgram, PinnedImage, ReplicaGroup } from '#shared/domain
 import type { Problem } from '#shared/protocol/report.ts';
 
 /**
- * What any image takes of a disk: its layers compressed, and unpacked to at least the same size. As in the agent's
- * container/pull_space.py, which checks it again.
+ * The space that any image takes of a disk: its layers compressed, and unpacked to at least the same size. As in the
+ * agent's container/pull_space.py, which checks it again.
  */
 const NEEDED_FACTOR = 2;
 /** The estimate for a disk to request: most layers unpack to twice their size. */

@@ -24,7 +24,7 @@ import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts
 export type PackagePorts = { readonly objects: ObjectStore; readonly intake: Pick<IntakeSettings, 'uploadBucket'> };
 
 export type PackageCheck = {
-  /** Of all programs, each package once, with its layout for each program whose image is pinned. */
+  /** Pins the packages of all programs, each package once, with its layout for each program whose image is pinned. */
   readonly pin: (programs: readonly Program[]) => readonly PackageRef[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];

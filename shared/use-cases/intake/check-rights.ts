@@ -21,7 +21,7 @@ export type MissingRight = {
   readonly name: string;
   /** Names that the list has. */
   readonly listed: readonly string[];
-  /** Of a network: what its entry lacks. */
+  /** The region or attachment that the entry of a network lacks. */
   readonly region?: string | undefined;
   readonly networkAttachment?: string | undefined;
 };

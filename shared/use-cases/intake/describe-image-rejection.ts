@@ -15,7 +15,7 @@ type RejectedImage = {
 
 const TAGS_SHOWN_MAX = 8;
 
-/** What a user can do about an image that a registry does not give. */
+/** Says what a user can do about an image that a registry does not give. */
 export function describeImageRejection(rejection: ImageRejection, image: RejectedImage): Problem {
   switch (rejection.reason) {
     case 'NOT_FOUND':

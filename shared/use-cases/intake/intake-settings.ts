@@ -9,7 +9,7 @@ export type RuntimeFound = {
   readonly name: string;
   /** How the replacement differs, as one sentence. */
   readonly note: string | null;
-  /** What to do about a replacement, if not to set its name. */
+  /** The advice about a replacement, if not to set its name. */
   readonly remedy?: string | undefined;
   /** The Python version of the image, such as `3.10`; null if unknown. */
   readonly pythonVersion: string | null;
@@ -53,7 +53,7 @@ export type IntakeSettings = {
   readonly hasShellAccess?: boolean | undefined;
   /** The limits on the VMs of all jobs together. A job that exceeds one by itself is rejected. */
   readonly vmLimits: VmLimits;
-  /** What the processors of a machine type run; in the embedded cloud, those of this machine. */
+  /** The architecture that the processors of a machine type run; in the embedded cloud, those of this machine. */
   readonly architectureOf: (machineType: string) => Architecture;
   /** Undefined if VMs reach every host that this machine reaches, as those of the embedded cloud do. */
   readonly internetAccess?: InternetAccess | undefined;
@@ -62,7 +62,7 @@ export type IntakeSettings = {
   readonly dataBuckets?: readonly string[] | undefined;
 };
 
-/** What this deployment's VMs run images with. */
+/** The engine with which this deployment's VMs run images. */
 export type ContainerSettings = {
   /** Whether programs may run as root in their containers. */
   readonly allowsRoot: boolean;

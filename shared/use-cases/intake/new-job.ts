@@ -8,7 +8,7 @@ import type { JobToRead } from '#shared/job-file/read-job.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
 
-/** What an accepted job consists of besides its specification. */
+/** The parts of an accepted job besides its specification. */
 export type NewJob = {
   readonly source: JobSource;
   readonly zones: readonly string[];

@@ -15,7 +15,7 @@ export type ImagePorts = {
   readonly intake: Pick<IntakeSettings, 'containers' | 'architectureOf' | 'internetAccess'>;
 };
 
-/** What a group of the job runs, as it was found in the registry. */
+/** The image that a group of the job runs, as it was found in the registry. */
 export type ResolvedImage = {
   readonly role: Role;
   readonly imageUri: string;

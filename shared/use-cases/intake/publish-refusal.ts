@@ -32,7 +32,7 @@ export async function publishRefusal(
     type: 'UPLOAD_REFUSED',
     schemaVersion: JOB_UPDATE_SCHEMA_VERSION,
     uploadId: createHash('sha256').update(`${source}\n${generation}`).digest('hex').slice(0, 32),
-    // As written, it may be invalid: that may be the problem.
+    // The id is as written, and may be invalid: that may be the problem.
     jobId: jobId?.slice(0, JOB_ID_CHARACTERS_MAX) ?? null,
     state: REFUSED_STATE,
     source: clip(source, URI_BYTES_MAX),

@@ -12,8 +12,8 @@ import {
 } from '#shared/domain/vm-limits.ts';
 
 /**
- * What a job counts against the limits of the deployment: the VMs of each placement that may still have some, and of a
- * job that has failed, the one that is kept.
+ * The usage that a job counts against the limits of the deployment: the VMs of each placement that may still have some,
+ * and of a job that has failed, the one that is kept.
  */
 export function usageOf(job: Job): VmUsage {
   const isAdmitted = isPlaced(job) || (job.status === 'QUEUED' && job.isAdmitted);
@@ -25,7 +25,7 @@ export function usageOf(job: Job): VmUsage {
   return addUsage(NO_VMS, usageOfPlacement(job.spec), placements);
 }
 
-/** What one placement of a job counts. */
+/** The usage of one placement of a job. */
 export function usageOfPlacement({
   replicaGroups,
   provisioningModel,

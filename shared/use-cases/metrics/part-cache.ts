@@ -10,7 +10,7 @@ export type SeriesSummary = {
   readonly name: string;
   readonly pointCount: number;
   readonly last: { readonly step: number | null; readonly at: number; readonly value: number };
-  /** Of the finite values; null if there are none. */
+  /** The least and the greatest of the finite values; null if there are none. */
   readonly min: number | null;
   readonly max: number | null;
 };

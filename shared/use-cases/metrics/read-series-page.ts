@@ -7,16 +7,16 @@ import { joinPoints, type Points, pointsBetween, thinPoints } from '#shared/use-
 export type SeriesQuery = {
   readonly kind: SeriesKind;
   readonly names: readonly string[];
-  /** Of all replicas if undefined. */
+  /** The replica that is read; all replicas if undefined. */
   readonly replica: string | undefined;
   /** Milliseconds since the Unix epoch, both inclusive. */
   readonly from: number;
   readonly to: number;
-  /** Of each series of a replica, over all of its attempts. */
+  /** The limit for each series of a replica, over all of its attempts. */
   readonly pointsMax: number;
 };
 
-/** Of the points that are answered, so many times more are held at most while the parts are read. */
+/** At most so many times the points that are answered are held while the parts are read. */
 const HELD_FACTOR = 16;
 const POINTS_PER_ATTEMPT_MIN = 50;
 /** One answer: some 10 MB of JSON. */

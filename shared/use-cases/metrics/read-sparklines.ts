@@ -9,11 +9,11 @@ import { joinPoints, type Points, thinPoints } from '#shared/use-cases/metrics/t
 
 export type WantedSparkline = { readonly jobId: string; readonly name: string };
 
-/** Of a history of more parts, so many are read, at equal distances: a line of 40 points needs no more. */
+/** A history of more parts is read in so many, at equal distances: a line of 40 points needs no more. */
 const PARTS_PER_JOB_MAX = 16;
 /** Compressed, of all jobs of one request, without what is in memory already. */
 const READ_BYTES_MAX = 32 * 2 ** 20;
-/** Of all jobs of one request, as for curves: parts that a program wrote can take long to parse. */
+/** The parts of all jobs of one request, as for curves: parts that a program wrote can take long to parse. */
 const READ_PARTS_MAX = 256;
 const CACHED_LINES_MAX = 2_000;
 

@@ -5,7 +5,7 @@ export type Points = {
   readonly values: Float64Array;
 };
 
-/** Of the points that are kept, at most this share are those that are not finite. */
+/** At most this share of the points that are kept are not finite. */
 const NON_FINITE_FRACTION_MAX = 0.25;
 
 /**

@@ -20,7 +20,9 @@ export type ChannelMessage = {
   readonly message: JobUpdatesMessage;
 };
 
-/** What a message of the topic `job-updates` says to one channel; null if the channel is not notified of it. */
+/**
+ * The notification of a message of the topic `job-updates` to one channel; null if the channel is not notified of it.
+ */
 export async function chooseNotification(
   ports: ChoicePorts,
   { channel, settings, message }: ChannelMessage,
@@ -78,7 +80,10 @@ function notifiedStateOf(submitted: Submitted, { state, attempt }: JobUpdateMess
   return cause != null && classOf(cause) === 'interruption' ? 'INTERRUPTED' : known;
 }
 
-/** What the job says decides, then the channel. A trial is one of many: only a channel that asks for trials gets them. */
+/**
+ * The settings of the job decide, then the channel. A trial is one of many: only a channel that asks for trials gets
+ * them.
+ */
 function isWanted(
   submitted: Submitted,
   state: NotifiedState,

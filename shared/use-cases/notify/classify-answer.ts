@@ -1,7 +1,7 @@
 import type { SendAnswer } from '#shared/ports/notification-sender.ts';
 import type { NotificationChannel } from '#shared/protocol/notification-channels.ts';
 
-/** What follows from an answer: the notification was sent, is delivered again, or is not. */
+/** The consequence of an answer: the notification was sent, is delivered again, or is not. */
 export type Classified = {
   readonly outcome: 'SENT' | 'RETRYING' | 'REJECTED';
   readonly problem: string | null;

@@ -17,7 +17,7 @@ const PARAMETERS_COUNT_MAX = 8;
 
 type Content = Omit<Notification, 'notificationId'>;
 
-/** What is said about a job in this state; `update` is the data of the signed webhook. */
+/** The content of a notification about a job in this state; `update` is the data of the signed webhook. */
 export function describeJob(
   view: JobView,
   {
@@ -50,7 +50,7 @@ export function describeJob(
   };
 }
 
-/** What is said about an upload that did not become a job. */
+/** The content of a notification about an upload that did not become a job. */
 export function describeRefusal(refused: UploadRefused): Content {
   const { source, jobId, problems, problemCount, report } = refused;
   const name = jobId ?? source.slice(source.lastIndexOf('/') + 1);
@@ -72,7 +72,7 @@ export function describeRefusal(refused: UploadRefused): Content {
   };
 }
 
-/** What a test of a channel says. */
+/** The content of a channel's test. */
 export function describeTest(channel: string, pageUrl: string | undefined): Content {
   const title = toTitle(`Test of the notification channel ${channel}`);
   return {

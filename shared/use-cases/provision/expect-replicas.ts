@@ -12,7 +12,7 @@ export async function expectReplicas(ports: ExpectPorts, job: PlacedJob, now: Ti
   }
 }
 
-/** As `expectReplicas`, for one of them. */
+/** Does the same as `expectReplicas` for one of them. */
 export async function expectReplica(
   { replicas, timeouts }: ExpectPorts,
   job: PlacedJob,

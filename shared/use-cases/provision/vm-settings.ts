@@ -6,7 +6,7 @@ import type { ImageCredentials } from '#shared/use-cases/provision/image-credent
 /** Where VMs keep the packages that they have installed. */
 export type CachedEnvironments = NonNullable<VmConfig['cachedEnvironments']>;
 
-/** What every VM of the deployment is created from, whatever its job. */
+/** The settings from which every VM of the deployment is created, whatever its job. */
 export type VmSettings = {
   readonly projectId: string;
   readonly endpoints: VmConfig['endpoints'];
@@ -25,7 +25,7 @@ export type VmSettings = {
     /** Limit on disk usage if the machine has no disk of its own, as in the embedded cloud. */
     readonly diskBytesMax: number;
   };
-  /** What the VMs of all jobs may be together. */
+  /** The limits of the VMs of all jobs together. */
   readonly vmLimits: VmLimits;
   /** Whether VMs have the GPUs that they request; the embedded cloud's have those of its machine, if any. */
   readonly hasRequestedGpus: boolean;

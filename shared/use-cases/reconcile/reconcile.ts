@@ -50,13 +50,13 @@ export async function publishOutboxes(ports: EventPorts): Promise<void> {
   await attemptAll(await ports.jobs.listWithOutbox(WORK_PER_TICK_MAX), (jobId) => publishOutbox(ports, jobId));
 }
 
-/** As `publishOutboxes`, for tunings. */
+/** Does the same as `publishOutboxes` for tunings. */
 export async function publishTuningOutboxes(ports: TuningEventPorts): Promise<void> {
   const tuningIds = await ports.tunings.listWithOutbox(WORK_PER_TICK_MAX);
   await attemptAll(tuningIds, (tuningId) => publishTuningOutbox(ports, tuningId));
 }
 
-/** As `wakeDueJobs`, for tunings: a lost suggestion, trial end or cancellation is requested again. */
+/** Does the same as `wakeDueJobs` for tunings: a lost suggestion, trial end or cancellation is requested again. */
 export async function wakeDueTunings(ports: TuningEventPorts, now: TimestampMs): Promise<void> {
   await attemptAll(await ports.tunings.listDue(now, WORK_PER_TICK_MAX), async ({ id: tuningId, wakeAt }) => {
     const eventId = `deadline-${wakeAt}-${now}`;

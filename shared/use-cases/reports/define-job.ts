@@ -16,7 +16,7 @@ import type { SentJob } from '#shared/protocol/job-text.ts';
 import { TRIAL_JOB_ID_PATTERN } from '#shared/tuning/trial.ts';
 import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 
-/** What a job or tuning runs, as its user wrote it, and the submission that runs the same once more under a new id. */
+/** The job or tuning as its user wrote it, and the submission that runs the same once more under a new id. */
 export async function defineJob(
   { tunings }: { readonly tunings: TuningStore },
   submitted: Submitted,

@@ -5,7 +5,7 @@ import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { tuningUpdateOf } from '#shared/tuning/tuning-effect.ts';
 
-/** What a submission has become; users know both under a job id. */
+/** The record of a submission; users know both kinds under a job id. */
 export type Submitted = Job | Tuning;
 
 /** Reads the job or the tuning of an id; undefined if there is neither. */

@@ -7,7 +7,7 @@ import type { RunningTrial } from '#shared/tuning/tuning.ts';
 import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 import { rfc3339 } from '#shared/use-cases/reports/job-view.ts';
 
-/** What is known of a trial besides its record, while it has not ended. */
+/** The facts that are known of a trial besides its record, while it has not ended. */
 export type TrialFacts = {
   readonly study: Study;
   /** Undefined if the tuning does not wait for the trial. */

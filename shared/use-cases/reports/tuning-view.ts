@@ -7,7 +7,7 @@ import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 import { rfc3339, viewCause, viewMachines, viewWait } from '#shared/use-cases/reports/job-view.ts';
 import { viewImages } from '#shared/use-cases/reports/view-images.ts';
 
-/** What is read besides the tuning itself. */
+/** The records that are read besides the tuning itself. */
 export type TuningFacts = {
   readonly best: TrialView | null;
   /** With several objectives, the optimal trials to show; none in lists. */

@@ -6,7 +6,7 @@ import { REPORT_SUFFIX, type Report, reportSchema } from '#shared/protocol/repor
 
 const WRITE_TRIES_MAX = 5;
 
-/** What a report is about. */
+/** The subject of a report. */
 export type ReportSubject = {
   /** The report object beside the upload: `NAME.report.json`. */
   readonly reportObject: ObjectName;

@@ -1,4 +1,7 @@
-/** What is sent to a channel, before it is written in the markup of its kind. All texts are plain, and bounded. */
+/**
+ * The content that is sent to a channel, before it is written in the markup of its kind. All texts are plain, and
+ * bounded.
+ */
 export type Notification = {
   /** Derived from the job, its state and attempt, and the channel: the same in every delivery. */
   readonly notificationId: string;
@@ -8,7 +11,7 @@ export type Notification = {
   readonly facts: readonly { readonly label: string; readonly value: string }[];
   readonly paragraphs: readonly string[];
   readonly link: { readonly label: string; readonly url: string } | null;
-  /** Of the signed webhook: the event's type (`job.failed`), and what it is about. */
+  /** The event of the signed webhook: its type (`job.failed`), and its subject. */
   readonly event: { readonly type: string; readonly data: object };
 };
 
@@ -22,7 +25,7 @@ const PARAGRAPH_CHARACTERS_MAX = 1_000;
  */
 const PARAGRAPHS_CHARACTERS_MAX = 3_500;
 
-/** What a text of a program, a user or a machine may contain that is no character of a line: control, format, unpaired. */
+/** The parts of foreign texts that are no characters of a line: control, format, unpaired. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
 /**

@@ -1,5 +1,5 @@
-# What VMs run, from the same build as the functions. The metadata of a VM names one object, which the VM reads when it
-# boots, perhaps hours after it was created (Flex-start): an apply that replaces the agent deletes none.
+# The agent of the VMs, from the same build as the functions. The metadata of a VM names one object, which the VM reads
+# when it boots, perhaps hours after it was created (Flex-start): an apply that replaces the agent deletes none.
 locals {
   build_dir  = coalesce(var.functions_dir, "${path.module}/../dist/functions")
   agent_file = "${local.build_dir}/agent.pyz"

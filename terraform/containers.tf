@@ -7,7 +7,7 @@ locals {
     { for email in var.job_accounts : email => "serviceAccount:${email}" },
   )
 
-  # What VMs can download from outside of Google. Unknown regions are left out.
+  # The hosts outside of Google from which VMs can download. Unknown regions are left out.
   internet_access = {
     for key, value in {
       regions = var.network.existing == null ? (var.network.nat ? keys(local.subnets) : []) : var.network.existing.internet_regions
@@ -56,7 +56,7 @@ resource "google_artifact_registry_repository" "remote" {
     }
   }
 
-  # What was deleted is fetched again when it is pulled.
+  # An image that was deleted is fetched again when it is pulled.
   cleanup_policies {
     id     = "after-a-month"
     action = "DELETE"

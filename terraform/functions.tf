@@ -15,7 +15,7 @@ locals {
     on-submit = {
       description = "Creates a job from a message, or a report with the reason for the rejection."
       topic       = "submit"
-      # As on-upload.
+      # The same as for on-upload.
       memory_mib      = 512
       cpu             = "1"
       timeout_seconds = 300

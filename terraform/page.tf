@@ -9,7 +9,7 @@ locals {
   # Cloud Run docs, "Configure IAP for Cloud Run"; the function verifies it: shared/api/verify-caller.ts.
   iap_audience = "/projects/${data.google_project.this.number}/locations/${var.region}/services/${local.page_service}"
 
-  # As Cloud Run calls them.
+  # The names that Cloud Run has for them.
   page_ingress = {
     ALLOW_ALL               = "all"
     ALLOW_INTERNAL_ONLY     = "internal"
@@ -19,7 +19,7 @@ locals {
   page_settings = merge(
     { for setting in local.api_settings : setting => local.settings[setting] },
     { IAP_AUDIENCE = local.iap_audience, LOG_EXECUTION_ID = "true" },
-    # As the function whose image it runs.
+    # The release of the function whose image it runs.
     { RELEASE = trimsuffix(basename(module.functions.source_names["api"]), ".zip") },
   )
 }

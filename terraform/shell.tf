@@ -8,7 +8,7 @@ locals {
       title      = "ssh-only"
       expression = "destination.port == 22"
     }
-    # As root, since programs run as root: without it, a member could not read what the program reads.
+    # Members log in as root, since programs run as root: without it, a member could not read what the program reads.
     "roles/compute.osAdminLogin" = {
       title      = "vms-of-jobs-only"
       expression = "resource.type != \"compute.googleapis.com/Instance\" || resource.name.extract(\"/instances/{name}\").startsWith(\"df-\")"

@@ -1,4 +1,5 @@
-# What jobs may name instead of the deployment's own account, network and key (docs/rights.md). Empty lists allow none.
+# The resources that jobs may name instead of the deployment's own account, network and key (docs/rights.md). Empty
+# lists allow none.
 variable "job_accounts" {
   description = "E-mail addresses of service accounts that jobs may run as. Each gets a bucket, and may write logs."
   type        = list(string)

@@ -24,7 +24,7 @@ export async function hasContainerEngine(environment: Environment): Promise<bool
   );
 }
 
-/** What is to be installed on a machine that has only Podman; null on any other. */
+/** Names what is to be installed on a machine that has only Podman; null on any other. */
 export function describePodmanAlone({ PATH = '' }: Environment): string | null {
   const has = (name: string) => PATH.split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, name)));
   return has('podman') && !has('docker')

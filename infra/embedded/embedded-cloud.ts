@@ -29,7 +29,7 @@ const CONCURRENT_DELIVERIES_MAX = 8;
 
 const START_ATTEMPTS_MAX = 5;
 
-/** As in terraform/modules/storage/buckets.tf. */
+/** The age in terraform/modules/storage/buckets.tf. */
 const CACHE_AGE_MS_MAX = 8 * 86_400_000;
 
 /** Starts Dropforge on this machine: the emulators of Google's services, the functions, and the message bus. */

@@ -44,7 +44,7 @@ export const embeddedConfigSchema = z.strictObject({
   vmsMax: z.int().min(1).max(1_000).default(Math.max(2, availableParallelism())),
   /** The zones with capacity; defaults to every zone of the catalog. */
   zones: z.array(zoneSchema).min(1).optional(),
-  /** As a project of Google Cloud has; none by default. */
+  /** Quotas as a project of Google Cloud has them; none by default. */
   quotas: z.array(quotaSchema).default([]),
   machineImages: z
     .array(machineImageSchema)
@@ -86,7 +86,7 @@ export const embeddedConfigSchema = z.strictObject({
   containers: z.strictObject({ allowRoot: z.boolean().default(true) }).default({ allowRoot: true }),
   /** How long a job may keep the VM of a failed program; 0 forbids it. */
   keepOnFailureSecondsMax: z.number().min(0).max(86_400).default(3_600),
-  /** What that may cost at the list price, as on Google Cloud: nothing is billed here. */
+  /** The limit of its cost at the list price, as on Google Cloud: nothing is billed here. */
   keepOnFailureCostUsdMax: z.number().min(0).default(20),
   heartbeatSeconds: seconds(1),
   syncSeconds: seconds(2),

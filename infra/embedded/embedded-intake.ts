@@ -58,7 +58,7 @@ export function embeddedRightsOf({ projectId, jobAccounts, jobNetworks, jobKeys 
 
 const KEYS = { accounts: 'jobAccounts', networks: 'jobNetworks', keys: 'jobKeys' } as const;
 
-/** What to add to the configuration of `dropforge up`. */
+/** Says what to add to the configuration of `dropforge up`. */
 const missingEmbeddedLine: IntakeSettings['describeMissingRight'] = (
   list,
   { name, listed, region, networkAttachment },

@@ -21,7 +21,7 @@ export function channelQueues({ notifications }: Options['config']): FurtherQueu
   return { 'job-updates': Object.keys(notifications).map((name) => `${SUBSCRIPTION_PREFIX}${name}` as const) };
 }
 
-/** What notifications need on this machine: it may also send to this machine, and to private networks. */
+/** The ports of notifications on this machine, which may also send to this machine, and to private networks. */
 export function openNotificationPorts(
   database: Database,
   secrets: SecretStore,

@@ -130,7 +130,7 @@ def use_as_values():
     assert accessor.stat('/').st_ino == os.stat('/').st_ino and 'root' in accessor.open('/etc/passwd').read()
     assert sorted(accessor.listdir('/')) == sorted(os.listdir('/'))
     for function in (open, os.open, os.stat, os.remove, os.rename):
-        # As a pool of processes passes the function that it maps.
+        # A pool of processes passes the function that it maps in this way.
         assert pickle.loads(pickle.dumps(function)) is function and copy.deepcopy(function) is function
         assert inspect.signature(function).parameters and function.__name__ and function.__doc__ and hash(function)
     assert os.stat in os.supports_dir_fd and os.scandir in os.supports_fd and os.stat in os.supports_follow_symlinks

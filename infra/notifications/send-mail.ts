@@ -8,7 +8,7 @@ export type MailLimits = { readonly allowsPrivateAddresses: boolean; readonly ti
 /** For the connection, and for each reply of the server. */
 const TIMEOUT_MS = 10_000;
 
-/** Of the whole exchange, for a server that replies a little at a time. */
+/** The limit of the whole exchange in timeouts, for a server that replies a little at a time. */
 const TIMEOUTS_MAX = 3;
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;

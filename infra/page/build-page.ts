@@ -8,7 +8,7 @@ import { PAGE_INDEX, type PageAsset } from '#shared/ports/page-assets.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const INDEX_SOURCE = 'dashboard/page.html';
 
-/** What the index loads; every other file is loaded by these. */
+/** The files that the index loads; every other file is loaded by these. */
 const ENTRY_POINTS = [
   'dashboard/main.tsx',
   'dashboard/theme.ts',

@@ -1,4 +1,7 @@
-/** What a registry wants to be asked with (RFC 9110, "WWW-Authenticate"; OCI Distribution, "Token authentication"). */
+/**
+ * The way in which a registry wants to be asked (RFC 9110, "WWW-Authenticate"; OCI Distribution, "Token
+ * authentication").
+ */
 export type Challenge =
   | { readonly scheme: 'BASIC' }
   | { readonly scheme: 'BEARER'; readonly realm: string; readonly service: string | null };

@@ -15,7 +15,7 @@ export type RegistryNetwork = {
    * cloud. Never those of metadata servers.
    */
   readonly allowsPrivateAddresses: boolean;
-  /** Of one request, from the connection to the end of the answer. */
+  /** The timeout of one request, from the connection to the end of the answer. */
   readonly timeoutMs: number;
   /** HTTPS_PROXY and the like; none if missing. */
   readonly proxyEnvironment?: Readonly<Record<string, string | undefined>> | undefined;
@@ -25,7 +25,7 @@ export type RegistryNetwork = {
 
 export type GetOptions = {
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the answer's body; a longer one ends in BodyTooLargeError. */
+  /** The limit of the answer's body; a longer one ends in BodyTooLargeError. */
   readonly bytesMax: number;
 };
 

@@ -4,7 +4,10 @@ import type { PinnedImage } from '#shared/domain/job-spec.ts';
 import type { ImageRejection } from '#shared/ports/image-registry.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
-/** What is asked for: both families of media types, images and indexes of images (OCI Distribution, "Pulling"). */
+/**
+ * The types that are asked for: both families of media types, images and indexes of images (OCI Distribution,
+ * "Pulling").
+ */
 export const MANIFEST_TYPES = [
   'application/vnd.oci.image.index.v1+json',
   'application/vnd.docker.distribution.manifest.list.v2+json',

@@ -3,11 +3,11 @@ import type { ListQuery } from '#infra/embedded/cloud-storage/store/object-listi
 import type { Logger } from '#shared/observability/logger.ts';
 import { STAGING_FOLDER } from '#shared/use-cases/submission/staged-upload.ts';
 
-/** As the lifecycle rule in terraform/modules/storage/buckets.tf. */
+/** The age of the lifecycle rule in terraform/modules/storage/buckets.tf. */
 const AGE_MS_MAX = 2 * 86_400_000;
 const INTERVAL_MS = 3_600_000;
 const PAGE_COUNT = 1_000;
-/** Of one run, which must not keep the process busy; the next one continues. */
+/** The limit of one run, which must not keep the process busy; the next one continues. */
 const DELETED_COUNT_MAX = 20_000;
 
 /** Deletes uploads through the API that were not started in time, page by page, up to a limit. */

@@ -5,7 +5,7 @@ import type { Logger } from '#shared/observability/logger.ts';
 export type CacheLimits = {
   readonly bucket: string;
   readonly bytesMax: number;
-  /** As the lifecycle rule of a deployment's bucket. */
+  /** The age of the lifecycle rule of a deployment's bucket. */
   readonly ageMsMax: number;
 };
 

@@ -7,7 +7,7 @@ import type { CreateOutcome, VmRequest } from '#shared/ports/vm-provider.ts';
 
 /** A quota of the embedded cloud: in one region, or in all regions together. */
 export type Quota = {
-  /** As in error messages: `NVIDIA_T4_GPUS`. */
+  /** The name in error messages: `NVIDIA_T4_GPUS`. */
   readonly metric: string;
   /** For metrics with a limit per family: `NVIDIA_H100`. */
   readonly family?: string | undefined;

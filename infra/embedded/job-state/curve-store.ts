@@ -10,7 +10,7 @@ const SCHEMA = `
   ) strict, without rowid;
 `;
 
-/** What trials have reported, one row per trial. */
+/** The reports of trials, one row per trial. */
 export function openSqliteCurveStore({ sql, transaction }: Database): CurveStore {
   sql.exec(SCHEMA);
   const write = sql.prepare(`

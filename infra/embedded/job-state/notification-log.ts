@@ -8,7 +8,7 @@ const SCHEMA = `
   create index if not exists notifications_by_time on notifications (at);
 `;
 
-/** What was sent, one row per notification; old ones are deleted when new ones are recorded. */
+/** The notifications that were sent, one row each; old ones are deleted when new ones are recorded. */
 export function openSqliteNotificationLog(database: Database): NotificationLog {
   const { sql } = database;
   sql.exec(SCHEMA);

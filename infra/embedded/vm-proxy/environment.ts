@@ -4,7 +4,7 @@ import type { TrustFiles } from '#infra/embedded/vm-proxy/trust.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What is on this machine, such as the other VMs of a job, is not connected to through a proxy. */
+/** Hosts on this machine, such as the other VMs of a job, are not connected to through a proxy. */
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '127.0.0.0/8', '::1', '0.0.0.0', hostname().toLowerCase()];
 
 /**

@@ -4,7 +4,7 @@ import type { Settings } from '#functions/settings.ts';
 import { clientOptionsFor } from '#infra/google-cloud/compose/client-options.ts';
 import { COMPUTE_URL } from '#infra/google-cloud/compute-engine/list-instances.ts';
 
-/** What creating, listing and deleting VMs require of Compute Engine. */
+/** The clients that creating, listing and deleting VMs require. */
 export function connectComputeClients({ COMPUTE_ENDPOINT }: Settings<'COMPUTE_ENDPOINT'>) {
   const options = clientOptionsFor(COMPUTE_ENDPOINT);
   const rest = { url: (COMPUTE_ENDPOINT ?? COMPUTE_URL).replace(/\/$/, ''), auth: options.auth };

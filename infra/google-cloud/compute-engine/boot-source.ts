@@ -2,9 +2,10 @@ import { familyOf } from '#shared/catalog/catalog.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 /**
- * What the VMs of a runtime version boot from: machine images (several copies, because Compute Engine limits how often
- * one is used), or a custom image, which has no such limit and works where machine images are not supported. Short
- * names refer to the deployment's own project. Parsed from the setting RUNTIME_IMAGES (functions/settings.ts).
+ * The source from which the VMs of a runtime version boot: machine images (several copies, because Compute Engine
+ * limits how often one is used), or a custom image, which has no such limit and works where machine images are not
+ * supported. Short names refer to the deployment's own project. Parsed from the setting RUNTIME_IMAGES
+ * (functions/settings.ts).
  */
 export type RuntimeImage = {
   readonly machineImages: readonly string[];

@@ -13,14 +13,14 @@ export type FaultContext = {
   readonly source: string;
   /** That of the deployment. */
   readonly serviceAccount: string;
-  /** What the job names instead of the deployment's own. */
+  /** The resources that the job names instead of the deployment's own. */
   readonly rights: Pick<VmRequest, 'serviceAccount' | 'subnetwork' | 'networkAttachment' | 'kmsKeyName'>;
 };
 
 type Rule = {
   readonly code: CauseCode;
   readonly matches: (fault: ComputeFault) => boolean;
-  /** What happened, and the command that fixes it. */
+  /** The sentence that says what happened, and the command that fixes it. */
   readonly message: (context: FaultContext, fault: ComputeFault) => string;
 };
 

@@ -12,7 +12,7 @@ import { parseEach } from '#shared/protocol/stored-record.ts';
 import { findCurveConflict, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
 import type { Curve } from '#shared/tuning/trial.ts';
 
-/** What trials have reported, one document per trial, below the document of its tuning. */
+/** The reports of trials, one document per trial, below the document of its tuning. */
 export function createFirestoreCurveStore(firestore: Firestore, clock: Clock): CurveStore {
   const curves = (tuningId: string) =>
     firestore.collection(COLLECTIONS.tunings).doc(toDocumentId(tuningId)).collection(COLLECTIONS.curves);

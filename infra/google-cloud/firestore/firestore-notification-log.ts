@@ -3,7 +3,7 @@ import { COLLECTIONS, EXPIRY_FIELD, toDocumentId } from '#infra/google-cloud/fir
 import { NOTIFICATION_AGE_MS_MAX, type NotificationLog } from '#shared/ports/notification-log.ts';
 import { parseStoredNotification } from '#shared/protocol/stored-record.ts';
 
-/** What was sent, one document per notification; Firestore deletes them when they expire. */
+/** The notifications that were sent, one document each; Firestore deletes them when they expire. */
 export function createFirestoreNotificationLog(firestore: Firestore): NotificationLog {
   const notifications = firestore.collection(COLLECTIONS.notifications);
   return {

@@ -41,7 +41,7 @@ const BUILD_OPTIONS = {
   metafile: true,
   absWorkingDir: ROOT,
   logLevel: 'error',
-  // Of the archive, where the entry point is a part of the bundle.
+  // The folder of the archive, where the entry point is a part of the bundle.
   define: { 'import.meta.dirname': '__dirname' },
   outdir: 'dist',
 } as const satisfies BuildOptions;

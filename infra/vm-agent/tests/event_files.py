@@ -19,12 +19,12 @@ def event(values: bytes, step: int = 0, wall_time: float = 0.0) -> bytes:
 
 
 def simple_value(tag: str, value: float) -> bytes:
-    """As TensorFlow 1, PyTorch and tensorboardX write a scalar."""
+    """A scalar as TensorFlow 1, PyTorch and tensorboardX write it."""
     return content(1, content(1, tag.encode()) + fixed32(2, value))
 
 
 def tensor_value(tag: str, tensor: bytes) -> bytes:
-    """As TensorFlow 2 and Keras write one."""
+    """A scalar as TensorFlow 2 and Keras write it."""
     return content(1, content(1, tag.encode()) + content(9, b'') + content(8, tensor))
 
 

@@ -90,7 +90,7 @@ class Store:
         return run_id
 
     def log(self, run_id: str, metrics: Sequence[Tuple[str, float, int]]) -> None:
-        """As log_batch: metrics are checked against the table, inserted, and the last ones updated."""
+        """Does what log_batch does: metrics are checked against the table, inserted, and the last ones updated."""
         with self.transaction() as connection:
             for key, value, step in metrics:
                 self._now_ms += 1

@@ -22,7 +22,7 @@ BYTES_MAX = 1_000_000_000
 
 @dataclass(frozen=True)
 class Commit:
-    """What a manifest names: what an interruption would restore from then on."""
+    """The files that a manifest names: what an interruption would restore from then on."""
 
     at: float
     upload_seconds: float

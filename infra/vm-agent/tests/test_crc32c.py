@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.storage.crc32c import FOLD_BYTES, POLYNOMIAL, concatenate, decode, encode, extend_in_python
 
 CHECK_VALUE = 0xE3069283
-"""Of '123456789', as in the catalog of parametrized CRC algorithms."""
+"""The checksum of '123456789', as in the catalog of parametrized CRC algorithms."""
 SPEED_BYTES_PER_SECOND_MIN = 60_000_000
 
 

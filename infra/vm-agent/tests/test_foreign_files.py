@@ -46,7 +46,9 @@ while True:
 
 
 class ForeignFilesTest(unittest.TestCase):
-    """What a program in a container leaves in its mounts, to lead the agent to files that it cannot reach itself."""
+    """
+    Links that a program in a container leaves in its mounts, to lead the agent to files that it cannot reach itself.
+    """
 
     def setUp(self) -> None:
         holder = tempfile.TemporaryDirectory()

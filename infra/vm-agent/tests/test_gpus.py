@@ -26,7 +26,7 @@ TWO = f"echo '{T4}'; echo '  MIG 1g.5gb Device 0: (UUID: MIG-1)'; echo 'GPU 1: T
 LOST = 'NVRM: Xid (PCI:0000:00:04.0): 79, pid=2112, name=python3, GPU has fallen off the bus.'
 CONTAINED = 'NVRM: Xid (PCI:0000:00:04.0): 94, pid=2112, name=python3, Contained: SM (0x1).'
 OF_PROGRAM = 'NVRM: Xid (PCI:0000:00:04.0): 31, pid=2112, name=python3, Ch 00000008, MMU Fault'
-# What the GPU has corrected or retired by itself, and goes on with.
+# Faults that the GPU has corrected or retired by itself, and with which it goes on.
 CORRECTED = (
     'NVRM: Xid (PCI:0000:00:04.0): 63, Row Remapper: New row marked for remapping, reset gpu to activate.',
     'NVRM: Xid (PCI:0009:01:00): 121, C2C Link corrected error',

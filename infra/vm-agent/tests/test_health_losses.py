@@ -186,7 +186,7 @@ def falling(step: int) -> float:
     return 2.3 * math.exp(-step / 60) + 0.2
 
 
-# What healthy programs print that look ill, a line every two seconds.
+# Losses of healthy programs that look ill, a line every two seconds.
 HEALTHY_PROGRAMS: Dict[str, List[str]] = {
     'a bad batch is skipped': [
         'WARNING: loss is nan, skipping batch 140' if step % 50 < 4 else f'step {step} loss: {falling(step):.4f}'

@@ -1,4 +1,4 @@
-"""What a program can put in the place of MLflow's database."""
+"""Files that a program can put in the place of MLflow's database."""
 
 import json
 import os

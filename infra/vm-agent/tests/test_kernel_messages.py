@@ -25,7 +25,7 @@ class KernelMessagesTest(unittest.TestCase):
         killed = 'Out of memory: Killed process 2112 (python3) total-vm:53312244kB'
         others = ('Out of memory: Killed process 21123 (chrome)', 'usb 1-1: new device', 'segfault at 0 ip 1 sp 2112x')
         self.assertEqual(self.read(XID, killed, *others), (f'kernel: {XID}', f'kernel: {killed}'))
-        # As a device-side assert left it on an H100: the program of another VM, and the own one.
+        # A device-side assert left this on an H100: the program of another VM, and the own one.
         for xid in (43, 94):
             other, own = (f'NVRM: Xid (PCI:0000:00:06): {xid}, pid={pid}, name=python' for pid in (641, 2112))
             self.assertEqual(self.read(other, own), (f'kernel: {own}',))

@@ -25,7 +25,7 @@ from vm_agent.storage.job_directory import JobDirectory
 
 
 def hypertune_line(tag: str, value: str, step: int = 0, timestamp: float = 1.5) -> str:
-    """As cloudml-hypertune writes it."""
+    """A line as cloudml-hypertune writes it."""
     body = {'timestamp': timestamp, 'trial': '7', tag: value, 'global_step': str(step), 'checkpoint_path': ''}
     return json.dumps(body, sort_keys=True) + '\n'
 

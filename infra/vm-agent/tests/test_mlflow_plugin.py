@@ -104,7 +104,7 @@ class PluginTest(unittest.TestCase):
 
     def test_processes_that_start_at_once_create_the_tables_one_after_the_other(self) -> None:
         store = self.packages / 'mlflow/store/tracking/sqlalchemy_store.py'
-        # As MLflow: without a lock, all find no table, and all but one fail to create it.
+        # MLflow does this, too: without a lock, all find no table, and all but one fail to create it.
         text = store.read_text().replace(
             "        connection.execute('CREATE",
             "        found = connection.execute('SELECT * FROM sqlite_master').fetchall()\n"
@@ -128,7 +128,7 @@ class PluginTest(unittest.TestCase):
             with self.subTest(version):
                 store = Store(self.database, '', version)
                 store.start_run('1' * 32, 'main')
-                # As in the copy of the job directory.
+                # The location is as in the copy of the job directory.
                 store.execute("UPDATE experiments SET artifact_location = 'mlflow-artifacts/0'")
                 store.execute("UPDATE runs SET artifact_uri = 'mlflow-artifacts/0/1/artifacts'")
                 store.close()

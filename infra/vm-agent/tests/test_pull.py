@@ -1,4 +1,4 @@
-"""What follows from the texts of engines and registries, and from the sizes of image and disk."""
+"""Conclusions from the texts of engines and registries, and from the sizes of image and disk."""
 
 import json
 import os

@@ -87,7 +87,7 @@ class RollbackTest(unittest.TestCase):
         for name, generation in list(self.storage.versions):
             if name == 'job/weights':
                 del self.storage.versions[name, generation]
-        # What the first claim named, nothing, is no checkpoint of this training.
+        # The first claim named nothing, which is no checkpoint of this training.
         self.storage.versions = {key: one for key, one in self.storage.versions.items() if b'weights' in one.body}
         self.assertIsNone(self.roll_back(bad_since))
         self.assertEqual(self.restored(), {'weights': 'nan'})

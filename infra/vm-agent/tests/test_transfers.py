@@ -320,7 +320,7 @@ class DownloadTest(CloudTest):
     def test_of_an_uploaded_object_checks_the_md5_of_its_parts(self) -> None:
         self.limit(upload, PARALLEL_BYTES_MIN=LARGE_BYTES_MIN, PART_BYTES_MIN=PART_BYTES_MIN)
         self.directory.upload('large', self.write('large', LARGE_BYTES_MIN + 5), POLICY)
-        # As a list returns it; the CRC32C is not needed.
+        # A list returns it in this form; the CRC32C is not needed.
         info = replace(parse_object_info(self.cloud.objects['p/large'].resource), crc32c='')
         self.cloud.received.clear()
         download_file(self.storage, info, self.target, POLICY)

@@ -154,7 +154,7 @@ class Boot:
 
     def _create_metrics(self, history: SeriesHistory) -> ProgramMetrics:
         config, spec = self._config, self._config.spec
-        # Of a cluster, only the master's metrics count for a tuning.
+        # In a cluster, only the master's metrics count for a tuning.
         is_trial = config.trial is not None and spec.saves_output
         settings = MetricSettings(
             attempt_id=f'{spec.job_id}/{spec.attempt}',
@@ -195,7 +195,7 @@ class Boot:
         log_upload.finish(LOG_FLUSH_SECONDS_MAX if is_hurried else LOG_UPLOAD_SECONDS_MAX)
         self._logs.log(f'{report.reason}: {report.message}')
         self._logs.close(LOG_FLUSH_SECONDS_MAX, self._heartbeats.is_unreachable)
-        # What could not be delivered until now makes the complete log wanted.
+        # Lines that could not be delivered until now make the complete log wanted.
         log_upload.finish(LOG_FLUSH_SECONDS_MAX)
         is_delivered = self._heartbeats.deliver_exit(report)
         self._write_state(replace(self._state, is_exit_delivered=is_delivered))

@@ -1,8 +1,9 @@
 # Alerts on single log lines. They match entries as they arrive, so they need no metric, which would be unknown to Cloud
 # Monitoring for up to ten minutes after its creation.
 locals {
-  # Of Cloud Logging, unlike those of alerts.tf. Cloud Run logs each response with 5xx as an ERROR, too; the alert
-  # "A function returns errors" counts those. notify answers 500 for a dead channel, which has an alert of its own.
+  # The filters of Cloud Logging, unlike those of alerts.tf. Cloud Run logs each response with 5xx as an ERROR, too; the
+  # alert "A function returns errors" counts those. notify answers 500 for a dead channel, which has an alert of its
+  # own.
   function_errors = join(" AND ", [
     local.function_logs,
     "severity>=ERROR",

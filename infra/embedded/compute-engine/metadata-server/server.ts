@@ -41,7 +41,7 @@ const GUEST_ATTRIBUTE_BYTES_MAX = 262_144;
 
 /** The longest wait for a change; also the default. */
 const WAIT_SECONDS_MAX = 86_400;
-/** Of the VM's programs, for metadata and through the proxy. */
+/** The limit of connections of the VM's programs, for metadata and through the proxy. */
 const CONNECTIONS_MAX = 2_048;
 
 const CONTENT_TYPES = { text: 'application/text', json: 'application/json' } as const;

@@ -17,7 +17,10 @@ const ENGINE_MS_MAX = 30_000;
 const REMOVE_ROUNDS_MAX = 5;
 const REMOVE_ROUND_MS = 200;
 
-/** What an agent passes to the engine's command, which programs do not get; for this machine's own command, too. */
+/**
+ * The variables that an agent passes to the engine's command and programs do not get; for this machine's own command,
+ * too.
+ */
 export function engineEnvironmentOf(host: Environment): Readonly<Record<string, string>> {
   const own = Object(parseJson(host[OWN_VARIABLES] ?? '{}')) as Environment;
   const known = Object.entries(host).filter(([name]) => ENGINE_VARIABLES.test(name));

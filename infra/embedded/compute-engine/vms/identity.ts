@@ -10,7 +10,7 @@ export type VmIdentityClaims = {
   readonly vmName: string;
   readonly zone: string;
   readonly createdAt: number;
-  /** Of the VM's job; null for the project's. */
+  /** The account of the VM's job; null for the project's. */
   readonly serviceAccount: string | null;
 };
 

@@ -33,7 +33,7 @@ export type MachineContext = {
   /** The environment of this machine. */
   readonly host: Environment;
   readonly config: VmProviderConfig;
-  /** What the proxies of the VMs answer for Google's hosts. */
+  /** The answers of the VMs' proxies for Google's hosts. */
   readonly googleApis: Omit<GoogleApisOptions, 'issueToken'>;
   readonly findPython: (machineImage: string) => Promise<string | undefined>;
   readonly onInterrupted: (vm: Vm, method: InterruptionMethod) => Promise<void>;
@@ -49,7 +49,7 @@ export type Machine = {
   readonly directory: string;
   record: VmRecord;
   server: MetadataServer | null;
-  /** Of the VM's proxy; undefined before the first boot. */
+  /** The certificate of the VM's proxy; undefined before the first boot. */
   certificate: HostCertificate | undefined;
   /** Settles when all work started on this VM so far has finished. */
   lastWork: Promise<void>;

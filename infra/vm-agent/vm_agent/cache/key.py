@@ -39,7 +39,7 @@ CONSTRAINT_PATTERN = re.compile(r'^\s*(?:constraint|requirement)\s*[=:]\s*(.+)$'
 
 @dataclass(frozen=True)
 class Installation:
-    """What determines the third-party packages of an environment, besides this machine's image."""
+    """The facts that determine the third-party packages of an environment, besides this machine's image."""
 
     requirements: Tuple[str, ...]
     """Normalized and sorted."""
@@ -62,7 +62,7 @@ def environment_key(installation: Installation) -> str:
 
 
 def normalize_name(name: str) -> str:
-    """As in packaging.python.org/en/latest/specifications/name-normalization."""
+    """The name as in packaging.python.org/en/latest/specifications/name-normalization."""
     return re.sub(r'[-_.]+', '-', name).lower()
 
 

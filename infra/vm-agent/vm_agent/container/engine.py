@@ -41,7 +41,7 @@ class EngineResult:
 class Engine:
     version: str
     environment: Mapping[str, str]
-    """Of the engine's command; never the program's variables."""
+    """The variables of the engine's command; never the program's variables."""
     check: Callable[[], None] = lambda: None
     """Called while a command runs, which is killed if it raises an exception."""
     folder: Optional[Path] = None
@@ -75,7 +75,7 @@ class Engine:
             try:
                 return process.communicate(data, timeout=CHECK_SECONDS)
             except subprocess.TimeoutExpired:
-                # What was not written yet is kept by `communicate`.
+                # `communicate` keeps the data that was not written yet.
                 data = None
                 self.check()
                 if time.monotonic() > give_up_at:
@@ -108,7 +108,7 @@ class Engine:
         """Returns what measures the bytes that a container has written outside of its bound folders."""
         body = self.inspect(container) or {}
         upper = _upper_folder(body)
-        # What the image declares by VOLUME is not in its layer, and as large as the program makes it.
+        # A folder that the image declares by VOLUME is not in its layer, and as large as the program makes it.
         volumes = [mount for mount in body.get('Mounts') or () if mount.get('Type') == 'volume']
         sources = [(str(mount.get('Source')), str(mount.get('Name'))) for mount in volumes]
         folders = [Path(folder) for folder, _ in sources if _is_readable(folder)]

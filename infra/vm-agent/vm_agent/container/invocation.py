@@ -1,4 +1,4 @@
-"""What a container sees and may do, as arguments of the engine's `create`."""
+"""The view and the rights of a container, as arguments of the engine's `create`."""
 
 import csv
 import io

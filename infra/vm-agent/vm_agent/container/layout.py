@@ -98,7 +98,7 @@ class Layout:
             Mount(home / 'metrics', str(METRICS)),
             Mount(home / 'objects', str(OBJECTS)),
             Mount(home / 'hook', str(HOOK), is_read_only=True),
-            # As Vertex AI mounts it, for programs in any language. Other buckets are not there: writing to their paths
+            # The mount of Vertex AI, for programs in any language. Other buckets are not there: writing to their paths
             # fails, since a file on the container's own disk would be lost.
             Mount(self._buckets, '/gcs', is_read_only=True),
             Mount(output, f'/gcs/{bucket_path}'),

@@ -12,7 +12,7 @@ from typing import Callable, Dict, Iterator, Mapping, Optional, Tuple
 from vm_agent.container.engine import Engine
 
 GOOGLE_HOST = re.compile(r'(?:[a-z0-9-]+\.)*(?:pkg\.dev|gcr\.io)')
-# What Docker calls the registry of these names in its configuration.
+# The name of the registry of these names in Docker's configuration.
 DOCKER_HUB = 'https://index.docker.io/v1/'
 DOCKER_HUB_HOSTS = ('docker.io', 'index.docker.io', 'registry-1.docker.io')
 CONFIG_FOLDER = 'docker-config'
@@ -36,7 +36,7 @@ def logged_in(
     it however the process ends.
     """
     config = folder / CONFIG_FOLDER
-    # Of an agent that was killed.
+    # The folder of an agent that was killed.
     shutil.rmtree(config, ignore_errors=True)
     config.mkdir(mode=0o700)
     descriptor = -1

@@ -8,7 +8,7 @@ from vm_agent.program.exit_report import ExitReport
 
 START_LINES_MAX = 20
 SHELLS = ('sh', 'bash', 'ash', 'dash', 'zsh')
-# What tini prints if it cannot run the program, and runc if it cannot run tini, with these exit codes.
+# The lines that tini prints if it cannot run the program, and runc if it cannot run tini, with these exit codes.
 INIT_FAILED = re.compile(r'\[FATAL tini \(\d+\)\] exec .* failed: |exec \S+: argument list too long')
 INIT_EXIT_CODES = (1, 126, 127)
 

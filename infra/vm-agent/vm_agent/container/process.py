@@ -102,7 +102,7 @@ class ContainerProcess:
 
     @property
     def return_code(self) -> Optional[int]:
-        """As in subprocess, negative for a signal; None while it runs."""
+        """The exit code as in subprocess: negative for a signal; None while it runs."""
         return self._return_code if self._exited.is_set() else None
 
     def was_out_of_memory(self) -> bool:

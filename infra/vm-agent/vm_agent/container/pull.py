@@ -21,7 +21,7 @@ ARCHITECTURES = {'x86_64': 'amd64', 'amd64': 'amd64', 'aarch64': 'arm64', 'arm64
 
 @dataclass(frozen=True)
 class RegistryAccess:
-    """What registries may know of the VM."""
+    """The credentials and names that registries may know of the VM."""
 
     access_token: Callable[[], str]
     """The service account's, without `Bearer`. Raises TransientError."""

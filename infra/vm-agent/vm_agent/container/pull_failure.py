@@ -1,4 +1,4 @@
-"""What `docker pull` prints when it fails, as a reason, one sentence and a remedy."""
+"""The output of a failed `docker pull`, as a reason, one sentence and a remedy."""
 
 import re
 from dataclasses import dataclass

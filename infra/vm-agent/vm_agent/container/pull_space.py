@@ -12,7 +12,7 @@ from vm_agent.container.engine import Engine
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 
-# What any image takes: its layers compressed, and unpacked to at least the same size. As in
+# The space that any image takes: its layers compressed, and unpacked to at least the same size. As in
 # shared/use-cases/intake/check-image.ts.
 NEEDED_FACTOR = 2
 # The estimate for a disk to request: most layers unpack to twice their size.
@@ -26,7 +26,7 @@ RESERVE_FRACTION_MAX = 0.05
 @dataclass(frozen=True)
 class DiskAllowance:
     bytes_left: Callable[[], int]
-    """What the job may still write to the disk."""
+    """The bytes that the job may still write to the disk."""
     remedy: str
     """How the job is allowed more, as a sentence."""
     is_own_disk: bool

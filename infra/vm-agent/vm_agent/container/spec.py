@@ -6,12 +6,12 @@ from typing import Optional, Tuple
 
 @dataclass(frozen=True)
 class ContainerSpec:
-    """What intake found in the registry, and the job's command line."""
+    """The image that intake found in the registry, and the job's command line."""
 
     image: str
     """`host/repository@sha256:...`, for the platform of this VM."""
     size_bytes: int
-    """What is downloaded: all layers, compressed."""
+    """The size of the download: all layers, compressed."""
     argv: Tuple[str, ...]
     """The whole command line; `--job-dir` may be appended."""
     user: str

@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-# What leads to the network, and to the embedded cloud in Google's place; everything else of the VM's environment is the
-# machine's own. So are settings of pip, which have passwords of indexes: an image can be of any origin.
+# Variables that lead to the network, and to the embedded cloud in Google's place; everything else of the VM's
+# environment is the machine's own. So are settings of pip, which have passwords of indexes: an image can be of any
+# origin.
 FORWARDED = re.compile(
     r'([a-z]+_proxy|[A-Z]+_PROXY|GCE_METADATA_[A-Z]+|SSL_CERT_FILE|[A-Z0-9_]*CA_(BUNDLE|CERTS|CERTS_FILE)|'
     r'GRPC_DEFAULT_SSL_ROOTS_FILE_PATH|NODE_EXTRA_CA_CERTS|FSSPEC_[A-Z_]+|TENSORBOARD_DATA_SERVER_BINARY)\Z'

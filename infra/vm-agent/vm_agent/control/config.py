@@ -48,7 +48,7 @@ class Limits:
     disk_bytes_max: int
     log_bytes_max: int
     disk_setting: str
-    """Of the job file, or `diskBytesMax` of the embedded cloud: what raises `disk_bytes_max`."""
+    """The field of the job file, or `diskBytesMax` of the embedded cloud, that raises `disk_bytes_max`."""
 
     @property
     def disk_remedy(self) -> str:
@@ -79,7 +79,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class ProgramOptions:
-    """What the job says of any program, be it a module or a container."""
+    """The options that the job has of any program, be it a module or a container."""
 
     nice: int
     """Added to the agent's niceness for the program, 0 to 19."""
@@ -103,7 +103,7 @@ class Config:
     """`projects/P/secrets/S/versions/V` by environment variable."""
     packages: Tuple[Package, ...]
     container: Optional[ContainerSpec]
-    """What the VM runs instead of a module; None for a Python program."""
+    """The container that the VM runs instead of a module; None for a Python program."""
     options: ProgramOptions
     replica_count: int
     gpu_count: int

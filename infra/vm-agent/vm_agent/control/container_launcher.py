@@ -52,7 +52,7 @@ class ContainerLauncher:
         replica.log(f'The container runs with docker {engine.version}.', 'INFO')
         # The embedded cloud removes the containers of a VM that it kills.
         (replica.home / ENGINE_FILE).touch()
-        # Of an earlier boot, or of an agent that was killed.
+        # The container of an earlier boot, or of an agent that was killed.
         self._take_files(replica, self._image_folder(replica, engine))
         engine.remove_containers(replica.vm)
         _pull(replica, engine, self._spec)

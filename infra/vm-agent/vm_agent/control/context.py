@@ -1,4 +1,4 @@
-"""What the steps of a replica's lifecycle share."""
+"""The state that the steps of a replica's lifecycle share."""
 
 import sys
 import time

@@ -16,7 +16,8 @@ from vm_agent.program.saved_uris import find_saved_uris
 
 # Reserved out of a notice for the time after the program: the last changed files, the manifest and the exit report.
 FINAL_SAVE_SECONDS = 30.0
-# Of evidence: at most 20 lines before the tail, which has the rest of what a heartbeat and a cause may have.
+# The length of a line of evidence: at most 20 lines are before the tail, which has the rest of what a heartbeat and a
+# cause may have.
 ROOT_LINE_CHARS_MAX = 400
 TAIL_BYTES_MAX = 20_480
 KILLED = re.compile(r'\bKilled\b|SIGKILL|[Ss]ignal:? 9\b|exit ?code\W{1,20}(?:-9|137)\b', re.IGNORECASE)
@@ -43,12 +44,12 @@ class StopNotice:
 
 @dataclass(frozen=True)
 class Readings:
-    """What the supervisor measures at one moment."""
+    """The values that the supervisor measures at one moment."""
 
     unanswered_seconds: float
     """Since the control plane's last answer."""
     running_seconds: Optional[float]
-    """Of the program; None for the agent's own tools."""
+    """The running time of the program; None for the agent's own tools."""
     disk_bytes: int
 
 
@@ -67,7 +68,7 @@ class ProgramEnd:
     """Lines of the whole stream that look like an error, the first and the last ones."""
     stdout_errors: Sequence[str] = ()
     kernel: Sequence[str] = ()
-    """What the kernel said about the program and the GPUs."""
+    """The messages of the kernel about the program and the GPUs."""
     gpu_faults: Sequence[str] = ()
     """Faults of the hardware, which explain a failure whatever it looks like."""
     exception: Sequence[str] = ()

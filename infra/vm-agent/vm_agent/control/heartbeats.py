@@ -59,7 +59,7 @@ class Status:
     """The exit that follows when the output is saved."""
     reboot: Optional[Reboot] = None
     measurements: Tuple[Measurement, ...] = ()
-    """Of a trial, since the last heartbeat that was answered."""
+    """The measurements of a trial since the last heartbeat that was answered."""
     health: Sequence[Mapping[str, Any]] = ()
     """The findings about the program."""
     """While the image of a container is pulled."""

@@ -14,7 +14,7 @@ SEQUENCES_PER_BOOT = 1_000_000
 
 @dataclass(frozen=True)
 class State:
-    """What this VM has done of one attempt. The field names are the file's keys."""
+    """The progress of this VM in one attempt. The field names are the file's keys."""
 
     job_id: str
     attempt: int

@@ -23,7 +23,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Monitored:
-    """What the supervisor checks while a process runs."""
+    """The sources that the supervisor checks while a process runs."""
 
     limits: Limits
     stop_signal: StopSignal

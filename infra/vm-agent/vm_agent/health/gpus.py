@@ -11,14 +11,14 @@ from vm_agent.health.reading import Reading
 IDLE_FRACTION_MAX = 0.03
 IDLE_SECONDS_MIN = 600.0
 BUSY_SECONDS_MIN = 60.0
-# Of the memory at its peak: below it, a batch of twice the size fits in any case.
+# The share of the memory that is used at its peak: below it, a batch of twice the size fits in any case.
 LOW_USE_FRACTION_MAX = 0.4
 # A part of the memory stays free for fragmentation.
 USABLE_FRACTION = 0.9
 LOW_USE_SECONDS_MIN = 900.0
 # In use by the program, not just by its driver context.
 WORKING_FRACTION_MIN = 0.1
-# Of the readings of some minutes.
+# The number of readings that are compared: those of some minutes.
 WINDOW = 30
 INPUT_BUSY_FRACTION_MAX = 0.6
 INPUT_BUSY_FRACTION_MIN = 0.03

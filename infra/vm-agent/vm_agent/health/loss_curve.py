@@ -45,7 +45,7 @@ CHECK_REPORTS = 16
 PLATEAU_REPORTS_MIN = 40
 PLATEAU_SECONDS_MIN = 1_800.0
 PLATEAU_FRACTION = 0.6
-# Of the drop since the start: less is not an improvement.
+# The share of the drop since the start: less is not an improvement.
 IMPROVEMENT_FRACTION = 0.005
 
 

@@ -4,7 +4,7 @@ from collections import deque
 from statistics import median
 from typing import Deque, Optional
 
-# Of the time between reports. Reports within a second are one.
+# The shortest time between reports. Reports within a second are one.
 GAP_SECONDS_MIN = 1.0
 GAPS_MAX = 64
 GAPS_MIN = 5

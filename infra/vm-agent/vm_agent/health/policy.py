@@ -1,4 +1,6 @@
-"""What the job file wants to follow from findings: `health` in this VM's configuration (shared/domain/health.ts)."""
+"""
+The consequences that the job file wants of findings: `health` in this VM's configuration (shared/domain/health.ts).
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any, Mapping, Optional

@@ -1,4 +1,4 @@
-"""What the program's processes have done, from /proc: life without a log line."""
+"""The activity of the program's processes, from /proc: signs of life without a log line."""
 
 import os
 from dataclasses import dataclass

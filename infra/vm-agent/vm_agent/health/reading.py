@@ -1,4 +1,4 @@
-"""What the detectors know about the machine at one moment."""
+"""The knowledge of the detectors about the machine at one moment."""
 
 from dataclasses import dataclass
 from typing import Optional, Protocol, Tuple
@@ -25,7 +25,7 @@ class Reading:
     at: float
     """By time.monotonic()."""
     cpu_fraction: Optional[float] = None
-    """Of all cores."""
+    """The used share of all cores."""
     cpu_count: int = 1
     memory_bytes: Optional[float] = None
     memory_bytes_max: Optional[float] = None

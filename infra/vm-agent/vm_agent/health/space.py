@@ -21,7 +21,7 @@ CLEAR_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Space:
-    """What a detector is for."""
+    """The resource that a detector watches."""
 
     code: str
     noun: str

@@ -14,7 +14,7 @@ from vm_agent.http.retry import TransientError
 TIMEOUT_SECONDS = 30.0
 RESPONSE_BYTES_MAX = 33_554_432
 READ_BYTES = 65_536
-# What a server does to a connection that it no longer uses.
+# The errors with which a server closes a connection that it no longer uses.
 DISCONNECTED = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 

@@ -17,7 +17,7 @@ OVERWRITTEN = re.compile(rb'(?<![^\r\n])[^\r\n]*\r(?=[^\r\n])')
 
 @dataclass(frozen=True)
 class FoldLimits:
-    """Of one stream. A burst is shipped at once; it refills at the rate per second."""
+    """The rate limit of one stream. A burst is shipped at once; it refills at the rate per second."""
 
     bytes_max: int
     """In total, over the life of the agent's process."""

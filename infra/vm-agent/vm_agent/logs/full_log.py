@@ -45,7 +45,7 @@ class FullLog:
         self.lost_bytes = 0
         """Output that is in no part: the disk or its share of it was full."""
         folder.mkdir(parents=True, exist_ok=True)
-        # Of earlier boots, in the order of their names.
+        # The files of earlier boots, in the order of their names.
         self._sealed: List[Path] = sorted(folder.glob('*.log.gz'))
         self._disk_bytes = sum(path.stat().st_size for path in self._sealed)
         self.is_wanted = (folder / WANTED_NAME).exists()

@@ -1,1 +1,1 @@
-"""What the program reports of its training: the sources of its metrics, their last values, and their history."""
+"""The program's reports of its training: the sources of its metrics, their last values, and their history."""

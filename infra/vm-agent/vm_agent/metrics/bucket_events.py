@@ -18,7 +18,7 @@ from vm_agent.storage.output_files import is_restorable
 
 # Listing more costs more than a metric is worth.
 OBJECT_COUNT_MAX = 5_000
-# Of one object in one round, in memory.
+# The part of one object that one round holds in memory.
 OBJECT_BYTES_MAX = 16_777_216
 ROUND_BYTES_MAX = 67_108_864
 REQUEST_TRIES_MAX = 3
@@ -103,7 +103,7 @@ class BucketEvents:
         offset = offset if offset <= info.size_bytes else 0
         data = self._download(info, offset)
         scalars, used = read_scalars(lambda start, size: data[start : start + size], 0, len(data) or 1)
-        # Of an object that is too large for one round, the rest is read in the next one.
+        # The rest of an object that is too large for one round is read in the next one.
         is_whole = offset + len(data) >= info.size_bytes
         self._offsets[name] = (info.generation if is_whole else '', offset + used)
         since = self._started_at - CLOCK_ERROR_SECONDS

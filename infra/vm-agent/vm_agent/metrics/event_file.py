@@ -81,6 +81,6 @@ def _length_of(header: bytes) -> Optional[int]:
 
 
 def _masked_crc(data: bytes) -> int:
-    """As TFRecord stores it (tensorflow.org/tutorials/load_data/tfrecord)."""
+    """The checksum as TFRecord stores it (tensorflow.org/tutorials/load_data/tfrecord)."""
     crc = crc32c.extend(0, data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -18,7 +18,7 @@ NAME_PART = 'tfevents'
 FILE_COUNT_MAX = 1_000
 # Event files are not among the many files of a data set.
 FOLDER_ENTRY_COUNT_MAX = 10_000
-# Of files and folders in one scan.
+# The number of files and folders in one scan.
 ENTRY_COUNT_MAX = 100_000
 # A scan that takes longer, for the many files of a data set, is repeated only after this many times what it took.
 SCAN_SECONDS_MAX = 0.05

@@ -8,7 +8,7 @@ from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 TAG_BYTES_MAX = 1_024
-# Of TensorProto, by dtype: how tensor_content encodes a number, and the field of typed values.
+# The encodings of TensorProto by dtype: how tensor_content encodes a number, and the field of typed values.
 DTYPES: Mapping[int, Tuple[str, int]] = {
     1: ('<f', 5),
     2: ('<d', 6),

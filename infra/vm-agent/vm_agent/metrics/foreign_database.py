@@ -24,7 +24,7 @@ LOCK_SECONDS_MAX = 1.0
 PAGES_PER_STEP = 16_384
 STEP_PAUSE_SECONDS = 0.05
 INSTRUCTIONS_PER_CHECK = 1_000
-# Of SQLite's own memory. A single value of a gigabyte is larger.
+# The limit of SQLite's own memory. A single value of a gigabyte is larger.
 HEAP_BYTES_MAX = 268_435_456
 # Left on the disk for the program and the agent.
 FREE_BYTES_MIN = 268_435_456

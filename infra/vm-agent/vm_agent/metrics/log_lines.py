@@ -12,13 +12,13 @@ from vm_agent.metrics.log_tables import LogTables
 from vm_agent.metrics.metric_names import EVALUATIONS, LOG_PREFIX, is_loss, is_metric, is_score, is_sure, words_of
 from vm_agent.metrics.records import Sample
 
-# Of one block of output: its end is looked at, its start is not.
+# The part of one block of output that is read: its end is looked at, its start is not.
 BLOCK_BYTES_MAX = 65_536
 # Between two reads, some seconds apart; older output is dropped.
 WAITING_BYTES_MAX = 2_097_152
 LINE_CHARS_MAX = 2_000
 READ_SECONDS_MAX = 2.0
-# Of one line.
+# The number of pairs in one line.
 PAIR_COUNT_MAX = 64
 
 # Terminal sequences: colors and cursor movements, titles, and backspaces.
@@ -120,7 +120,7 @@ class LogLines:
                 self._waiting_bytes -= len(self._blocks.popleft()[0])
 
     def read(self, is_last: bool) -> List[Sample]:
-        """What is not read within READ_SECONDS_MAX waits: a line may be one for which the patterns need long."""
+        """Output that is not read within READ_SECONDS_MAX waits: a line may be one for which the patterns need long."""
         samples: List[Sample] = []
         give_up_at = time.monotonic() + READ_SECONDS_MAX
         while time.monotonic() < give_up_at:

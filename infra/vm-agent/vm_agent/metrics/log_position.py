@@ -35,7 +35,7 @@ QUOTED = re.compile(
 
 
 class Place(NamedTuple):
-    """What a line says of the position."""
+    """The position that a line states."""
 
     step: Optional[float]
     """The step of what the line reports."""

@@ -9,10 +9,10 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Set, Tuple, Uni
 
 from vm_agent.metrics.records import to_json_value
 
-# Of one heartbeat. The control plane keeps 100 for a trial.
+# The number in one heartbeat. The control plane keeps 100 for a trial.
 COUNT_MAX = 50
 BYTES_MAX = 8_192
-# What waits for an answer is thinned out to COUNT_MAX when it exceeds this.
+# The measurements that wait for an answer are thinned out to COUNT_MAX when it exceeds this.
 WAITING_COUNT_MAX = 200
 METRIC_NAME_CHARS_MAX = 128
 

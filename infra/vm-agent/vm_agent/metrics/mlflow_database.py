@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 READ_SECONDS_MAX = 2.0
 SAMPLES_PER_READ_MAX = 20_000
 RUN_COUNT_MAX = 2_000
-# Of metrics whose values may have been logged without a step.
+# The number of metrics whose values may have been logged without a step.
 COUNTED_MAX = 2_000
 PREFIX_CHARS_MAX = 60
 # MLflow stores these in the place of infinite values.
@@ -48,7 +48,7 @@ class MlflowDatabase:
         self._rows: Optional[Tuple[int, int]] = (0, 0)
         """The last rows of runs and metrics that were read; None until those of earlier attempts can be skipped."""
         self._prefixes: Dict[str, str] = {}
-        """Of the series of each run; empty for the main run."""
+        """The prefix of the series of each run; empty for the main run."""
         self._steps: Dict[str, Tuple[float, bool]] = {}
         self._has_omitted_runs = False
         self.step: Optional[float] = None

@@ -8,7 +8,8 @@ from vm_agent.metrics.records import Sample, read_report
 
 LINE_BYTES_MAX = 4_096
 LINE_COUNT_MAX = 4_096
-# Of a block of output, which has up to 1 MiB if the program prints fast: its end is looked at, its start is not.
+# The part that is read of a block of output, which has up to 1 MiB if the program prints fast: its end is looked at,
+# its start is not.
 BLOCK_BYTES_MAX = 65_536
 RECORD = re.compile(rb'^[ \t]*(\{.{1,%d}\})[ \t]*\r?$' % LINE_BYTES_MAX, re.MULTILINE)
 

@@ -29,11 +29,11 @@ from vm_agent.metrics.series_history import SeriesHistory
 from vm_agent.metrics.source import MetricSource
 from vm_agent.metrics.thinned_series import Point
 
-# What a person who watches a curve notices; reading more often costs more for the same samples.
+# The delay that a person who watches a curve notices; reading more often costs more for the same samples.
 READ_SECONDS = 5.0
 # Reading takes at most this share of one core, however much is reported.
 READ_FRACTION_MAX = 0.05
-# Of one call; what is left is read by the next one, but not after the program's end.
+# The time of one call; what is left is read by the next one, but not after the program's end.
 READ_SECONDS_MAX = 2.0
 LAST_READ_SECONDS_MAX = 20.0
 # Until the agent goes on to save the output, whatever a file or database of the program does to its reader. The second
@@ -76,7 +76,7 @@ class MetricSettings:
     surely one, of metrics that are not reported otherwise.
     """
     saves_output: bool = True
-    """Of a cluster, only the master's output directory is saved."""
+    """In a cluster, only the master's output directory is saved."""
 
 
 SampleListener = Callable[[Sample], None]

@@ -9,7 +9,7 @@ from vm_agent.metrics.records import to_json_value
 
 METRIC_COUNT_MAX = 64
 NAME_CHARS_MAX = 128
-# As JSON: a heartbeat has 64 KiB for everything.
+# The size as JSON: a heartbeat has 64 KiB for everything.
 NAMES_BYTES_MAX = 8_192
 
 

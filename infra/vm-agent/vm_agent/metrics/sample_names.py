@@ -6,7 +6,7 @@ from vm_agent.logs.mask import Mask
 from vm_agent.metrics.metric_names import kind_of
 from vm_agent.metrics.records import Sample
 
-# Of the metrics whose source is known; a program that reports more names has no use for the rest.
+# The number of metrics whose source is known; a program that reports more names has no use for the rest.
 NAME_COUNT_MAX = 1_000
 NAME_CHARS_MAX = 128
 # The names beyond the limit are counted as long as their number is below this.

@@ -19,7 +19,7 @@ class SeriesFile:
     written_bytes: int
     is_closed: bool
     committed_bytes: int = 0
-    """What will not be written again after a reboot: later bytes are not uploaded."""
+    """The bytes that will not be written again after a reboot: later bytes are not uploaded."""
     uploaded_bytes: int = 0
 
     @property
@@ -73,7 +73,7 @@ class SeriesFiles:
         file.written_bytes += len(data)
 
     def commit(self) -> None:
-        """What was written may be uploaded: `to_json` is stored."""
+        """Lets the bytes that were written be uploaded: `to_json` is stored."""
         for file in self._files:
             file.committed_bytes = file.written_bytes
 

@@ -8,7 +8,8 @@ from vm_agent.metrics.series_files import SeriesFile, SeriesFiles
 from vm_agent.metrics.series_part import METRICS_KIND, Columns, SeriesOrigin, encode_columns, encode_omitted
 from vm_agent.metrics.thinned_series import Point, ThinnedSeries, stretch_seconds
 
-# Of one attempt of one replica, before compression. A job with ten metrics twice a second takes it in ten days.
+# The size for one attempt of one replica, before compression. A job with ten metrics twice a second takes it in ten
+# days.
 BYTES_MAX = 268_435_456
 # In memory, until they are written.
 PENDING_POINTS_MAX = 50_000
@@ -105,7 +106,10 @@ class SeriesHistory:
         return True
 
     def commit(self) -> None:
-        """What was written may be uploaded: it is not written again after a reboot, because `to_json` is stored."""
+        """
+        Lets the lines that were written be uploaded: they are not written again after a reboot, because `to_json` is
+        stored.
+        """
         with self._lock:
             self._files.commit()
 

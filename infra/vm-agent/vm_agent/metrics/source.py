@@ -1,4 +1,4 @@
-"""What every source of metrics provides: a file, event files, objects in the bucket, or anything else."""
+"""The interface of every source of metrics: a file, event files, objects in the bucket, or anything else."""
 
 from typing import Any, Dict, List, Optional, Protocol
 

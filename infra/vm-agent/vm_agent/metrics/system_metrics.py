@@ -12,7 +12,8 @@ from vm_agent.program.counters import rates_between, read_counters
 from vm_agent.program.gpu_meter import GpuMeter, GpuUsage
 from vm_agent.program.usage import cpu_fraction, read_cpu_times, read_memory
 
-# As often as a person who watches a chart notices, and 60,000 readings a week. All of /proc costs below a millisecond.
+# A person who watches a chart notices no more, and it is 60,000 readings a week. All of /proc costs below a
+# millisecond.
 INTERVAL_SECONDS = 10.0
 RATE_NAMES = {
     'disk_read': 'disk/read',

@@ -60,7 +60,7 @@ class ChildProcess:
 
     @property
     def return_code(self) -> Optional[int]:
-        """As in subprocess, negative for a signal; None while it runs."""
+        """The exit code as in subprocess: negative for a signal; None while it runs."""
         return self._process.returncode if self._exited.is_set() else None
 
     def was_out_of_memory(self) -> bool:

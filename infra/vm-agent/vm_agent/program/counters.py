@@ -1,4 +1,4 @@
-"""What the VM's disks and network have transferred, from /proc."""
+"""The bytes that the VM's disks and network have transferred, from /proc."""
 
 import os
 from dataclasses import dataclass

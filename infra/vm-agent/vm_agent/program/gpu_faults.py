@@ -89,7 +89,7 @@ def describe_fault(line: str) -> str:
 
 
 def _find_memory_faults() -> Iterator[str]:
-    """What a GPU does not have is `[N/A]`, and a query that this driver does not know prints a sentence."""
+    """A value that a GPU does not have is `[N/A]`, and a query that this driver does not know prints a sentence."""
     for query in MEMORY_QUERIES:
         _, *names = query.split(',')
         for line in run_nvidia_smi(query, '--format=csv,noheader'):

@@ -21,7 +21,7 @@ QUERY_SECONDS_MAX = 5.0
 # The first query loads the driver and may be slow. One that fails this often in a row is asked less.
 FAILURES_MAX = 3
 FAILED_INTERVAL_SECONDS = 120.0
-# What is older says nothing about now.
+# A reading that is older says nothing about now.
 AGE_SECONDS_MAX = 30.0
 MEBIBYTE = 1_048_576
 MEGAHERTZ = 1_000_000

@@ -31,7 +31,7 @@ def hold_parents(first: int, is_init: bool = False) -> None:
     handling = {pid for pid in members if _handles_term(pid)}
     held = [pid for pid in {table[pid].parent for pid in members} & members - handling if send(pid, signal.SIGSTOP)]
     if held:
-        # Of two signals that wait, a process handles the one with the lower number first, which is SIGTERM.
+        # If two signals wait, a process handles the one with the lower number first, which is SIGTERM.
         _await(lambda table: all(table[pid].state in 'TtZ' for pid in held if pid in table), STOP_SECONDS_MAX)
         threading.Thread(target=_release, args=(held, handling), name='held-parents', daemon=True).start()
 

@@ -17,7 +17,7 @@ def find_interface(host: str) -> Optional[str]:
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            # Of a datagram's socket, this selects the route and sends nothing.
+            # With a datagram's socket, this selects the route and sends nothing.
             probe.connect((host, 9))
             address = socket.inet_aton(probe.getsockname()[0])
         except OSError:

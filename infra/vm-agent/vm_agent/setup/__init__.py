@@ -1,1 +1,1 @@
-"""What a replica needs before its program starts: packages, environment variables and secrets."""
+"""The things that a replica needs before its program starts: packages, environment variables and secrets."""

@@ -48,7 +48,7 @@ class ReplicaSpec:
     cluster_spec: Optional[Mapping[str, Any]] = None
     """`cluster` and `job` of CLUSTER_SPEC as on Vertex AI; None on AI Platform."""
     trial_id: Optional[str] = None
-    """Of a tuning, from '1'; None for a job that is not a trial."""
+    """The id of a tuning's trial, from '1'; None for a job that is not a trial."""
 
     @property
     def name(self) -> str:

@@ -45,7 +45,7 @@ class Installed:
 
 @dataclass(frozen=True)
 class _Targets:
-    """What is installed; all texts are pip's arguments."""
+    """The packages that are installed; all texts are pip's arguments."""
 
     wheels: Tuple[str, ...]
     trees: Tuple[str, ...]

@@ -1,4 +1,7 @@
-"""What is installed for a job's packages, and from where its program runs. Nothing is installed or executed here."""
+"""
+The plan of what is installed for a job's packages, and from where its program runs. Nothing is installed or executed
+here.
+"""
 
 import re
 import subprocess

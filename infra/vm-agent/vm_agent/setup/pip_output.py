@@ -1,4 +1,4 @@
-"""What pip's output says about a requirement that it could not install."""
+"""Reads in pip's output about a requirement that it could not install."""
 
 import re
 import sys

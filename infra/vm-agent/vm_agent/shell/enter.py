@@ -20,9 +20,9 @@ DEFAULT_HOME = Path('/var/lib/dropforge')
 # In memory: the variables include secrets, which are on no disk of a VM.
 MEMORY_FOLDER = Path('/run/dropforge')
 FILE_NAME = 'enter.json'
-# As `docker exec` and shells have them.
+# The exit codes that `docker exec` and shells use.
 NOT_ENTERED, NOT_EXECUTABLE, NOT_FOUND = 125, 126, 127
-# Of the caller's terminal.
+# The variables that describe the caller's terminal.
 TERMINAL_VARIABLES = ('TERM', 'COLORTERM', 'LANG', 'LC_ALL', 'LINES', 'COLUMNS')
 ANY_SHELL = ('sh', '-c', 'exec "$(command -v bash || echo sh)"')
 
@@ -33,7 +33,7 @@ def write_entry(home: Path, environment: Mapping[str, str], folder: Path) -> Non
 
 
 def write_container_entry(home: Path, engine: Engine, invocation: Invocation) -> None:
-    """As `write_entry`, for a program in a container."""
+    """Does the same as `write_entry` for a program in a container."""
     container = {
         'engineEnvironment': dict(engine.environment),
         'name': invocation.name,

@@ -21,7 +21,7 @@ IDLE_SECONDS_MIN = 10.0
 
 @dataclass(frozen=True)
 class Situation:
-    """What a capture starts from."""
+    """The state from which a capture starts."""
 
     tree: OutputTree
     changes: Changes

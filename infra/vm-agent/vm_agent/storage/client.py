@@ -66,7 +66,7 @@ class PartsMd5:
     """The MD5 of the MD5s of an object's parts: unlike a composed object's CRC32C, it is computed in parallel."""
 
     part_bytes: int
-    """Of all parts but the last one."""
+    """The size of all parts but the last one."""
     md5: str
 
     def encode(self) -> str:

@@ -51,7 +51,10 @@ def open_folder(root: Path, parts: Sequence[str], creates: bool = False) -> Iter
 
 
 def open_below(root: Path, name: str) -> BinaryIO:
-    """As `open_regular`, for a file below `root`, which is not the program's; no folder of its name is a link."""
+    """
+    Does the same as `open_regular` for a file below `root`, which is not the program's; no folder of its name is a
+    link.
+    """
     *parents, last = name.split('/')
     with open_folder(root, parents) as folder:
         return open_regular(Path(last), folder)

@@ -1,4 +1,4 @@
-"""What has changed in the output directory since it was last saved."""
+"""The changes of the output directory since it was last saved."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ class SavedFile:
 
 @dataclass
 class Saved:
-    """What the bucket holds."""
+    """The version that the bucket holds."""
 
     files: Dict[str, SavedFile] = field(default_factory=dict)
     """The last uploaded version of each file."""

@@ -67,5 +67,5 @@ def _leads_to(pattern: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _matches_name(pattern: str, name: str) -> bool:
-    """As a shell does: a wildcard does not stand for the dot of a hidden name."""
+    """Matches as a shell does: a wildcard does not stand for the dot of a hidden name."""
     return fnmatchcase(name, pattern) and (not is_excluded(name) or pattern == name or pattern.startswith('.'))

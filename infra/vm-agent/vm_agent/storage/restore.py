@@ -75,7 +75,10 @@ class Restore:
         return restored
 
     def _has_place(self, name: str, info: ObjectInfo) -> bool:
-        """What another job's program made of a file of its package does not replace that of this job's package."""
+        """
+        The version that another job's program made of a file of its package does not replace that of this job's
+        package.
+        """
         is_own = info.author is None or info.author.job_id == self.directory.author.job_id
         return self.tree.has_place(name) and (is_own or not self.tree.is_of_package(name))
 

@@ -16,7 +16,7 @@ from vm_agent.storage.output_files import MANIFEST_NAME
 from vm_agent.storage.output_tree import OutputTree
 
 ROLLED_BACK_PREFIX = 'dropforge-rolled-back/'
-# Of the manifest: one is written in each sync interval in which files have changed.
+# The number of the manifest's versions: one is written in each sync interval in which files have changed.
 MANIFESTS_READ_MAX = 200
 
 
@@ -33,7 +33,7 @@ class Moment:
 @dataclass(frozen=True)
 class RolledBack:
     files: Mapping[str, ObjectInfo]
-    """What the next attempt restores; empty if nothing had been saved by then."""
+    """The files that the next attempt restores; empty if nothing had been saved by then."""
     kept: Mapping[str, str]
     """The newer files: by name, that of the copy."""
 

@@ -1,4 +1,4 @@
-"""What the program creates or changes below its working directory, which is an output as well."""
+"""The files that the program creates or changes below its working directory, which are an output as well."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 
-/** What Firestore and Pub/Sub bill. */
+/** The operations that Firestore and Pub/Sub bill. */
 export type BilledCalls = { readonly reads: number; readonly writes: number; readonly messages: number };
 
 export type CallCounter = {
@@ -45,7 +45,7 @@ export function createCallCounter(): CallCounter {
 
 type Add = (change: Partial<BilledCalls>) => void;
 
-/** What both stores with an outbox do. */
+/** Counts the operations that both stores with an outbox have. */
 function countStore<Store extends FunctionPorts['jobs'] | FunctionPorts['tunings']>(store: Store, add: Add): Store {
   const { read, create, commit, listOutbox, markPublished } = store as unknown as {
     read(id: string): Promise<unknown>;

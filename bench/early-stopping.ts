@@ -118,7 +118,7 @@ function advance(trial: Running, { curves }: Table, stopping: ReturnType<typeof 
   return stopping.isStopped(before, trial.curve);
 }
 
-/** What a tuning keeps for its rule; `stepsMax` is what the trials announce. */
+/** The state that a tuning keeps for its rule; `stepsMax` is the number that the trials announce. */
 function createStopping(study: Study, stepsMax: number) {
   let bar: MedianBar | null = null;
   let longestStep: number | null = null;

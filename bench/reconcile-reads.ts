@@ -24,7 +24,7 @@ const TIME_RATIO_MAX = 2;
 const NOW = 60_000;
 
 type Tick = {
-  /** As billed by Firestore: one per document, and one for a query without results. */
+  /** The documents that Firestore bills: one per document, and one for a query without results. */
   readonly reads: number;
   /** Steps of SQLite's query plans that scan a whole table of jobs or replicas. */
   readonly scans: readonly string[];

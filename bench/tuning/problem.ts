@@ -6,9 +6,9 @@ import type { Values } from '#shared/tuning/trial.ts';
 export type Problem = {
   readonly name: string;
   readonly parameters: readonly Parameter[];
-  /** What is to be minimized, without noise; null if a trial with these values fails. */
+  /** The value that is to be minimized, without noise; null if a trial with these values fails. */
   truth(values: Values): number | null;
-  /** What a trial reports. */
+  /** The value that a trial reports. */
   report(values: Values, random: Random): number | null;
   /** The lowest truth, or a bound below it. */
   readonly optimum: number;

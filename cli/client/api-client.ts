@@ -41,7 +41,7 @@ export type ApiClient = {
   /** Lists up to `countMax` jobs, newest first, from as many pages as needed. */
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
-  /** What changed of the job since the answer with this marker. */
+  /** Lists what changed of the job since the answer with this marker. */
   listChanges(jobId: string, marker: string | undefined): Promise<Changes>;
   cancelJob(jobId: string): Promise<JobView>;
   /** Names the VM in which a shell can be opened; the deployment records who asks for which command. */
@@ -63,7 +63,7 @@ export type ShellRequest = { readonly replica: string | undefined; readonly comm
 const shellTargetSchema = z.object({ vmName: z.string(), zone: z.string(), replica: z.string(), isKept: z.boolean() });
 export type ShellTarget = z.infer<typeof shellTargetSchema>;
 
-/** Of a command that is recorded; the API rejects longer ones. */
+/** The longest command that the API records; it rejects longer ones. */
 const COMMAND_CHARACTERS_MAX = 2_000;
 
 export type PointsQuery = {

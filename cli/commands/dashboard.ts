@@ -42,7 +42,7 @@ export const dashboard: Command = {
 
 type Shown = {
   readonly address: string;
-  /** What the system's opener gets: the address, or a file that leads to it. */
+  /** The argument of the system's opener: the address, or a file that leads to it. */
   readonly opened: string;
 };
 

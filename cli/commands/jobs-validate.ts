@@ -48,7 +48,7 @@ export const jobsValidate: Command = {
 type Context = {
   readonly invocation: Invocation;
   readonly checkPackage: PackageCheck;
-  /** What VMs of the deployment can download; undefined without one. */
+  /** The sources that VMs of the deployment can download from; undefined without one. */
   readonly internetAccess: InternetAccess | undefined;
 };
 

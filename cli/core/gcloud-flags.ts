@@ -83,7 +83,7 @@ export const CUSTOM_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
   ...GCLOUD_WIDE_FLAGS,
 ];
 
-/** Of `gcloud ai hp-tuning-jobs create`. */
+/** The flags of `gcloud ai hp-tuning-jobs create`. */
 export const TUNING_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [DASHBOARD_ACCESS, ...GCLOUD_WIDE_FLAGS];
 
 const TREATMENTS = { ACCEPTED: 'accepted', IGNORED: 'no effect', REJECTED: 'rejected' } as const;

@@ -10,7 +10,7 @@ import { CAUSES } from '#shared/domain/cause.ts';
 import type { JobView, Problem } from '#shared/protocol/report.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
-/** Of the root line, which is enough to find it in the evidence. */
+/** The length of the root line that is shown, which is enough to find it in the evidence. */
 const ROOT_CHARACTERS = 200;
 
 type RenderOptions = {
@@ -40,7 +40,7 @@ export function describeJob(job: JobView, { warnings, nowMs, output, pageUrl }: 
     .join('\n\n');
 }
 
-/** What the agents noticed about the training, what lasts first. */
+/** Describes the findings of the agents about the training, those that last first. */
 function describeHealth({ health }: JobView, nowMs: number, output: Output): readonly string[] {
   const lasting = health.filter(({ untilTime }) => untilTime === null);
   const over = health.filter(({ untilTime }) => untilTime !== null);
@@ -157,7 +157,7 @@ export function describeCause({ cause, errorMessage }: JobView, pageUrl: string 
   ];
 }
 
-/** What the label means, since a user need not have the documentation. That of a newer API may be unknown here. */
+/** Describes the label, since a user need not have the documentation. That of a newer API may be unknown here. */
 function describeDiagnosis(
   { label, canRetryHelp }: NonNullable<JobView['cause']>,
   pageUrl: string | null,

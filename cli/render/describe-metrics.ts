@@ -33,7 +33,7 @@ export function formatSeries(series: readonly Series[]): string {
   return formatTable(['METRIC', 'REPLICA', 'LAST', 'STEP', 'MIN', 'MAX', 'POINTS'], rows);
 }
 
-/** What a job without metrics has to do to get some; that of a machine only has to wait. */
+/** Says how a job without metrics gets some; for those of a machine it only has to wait. */
 export function describeNoSeries(jobId: string, kind: SeriesKind): string {
   if (kind === 'SYSTEM') {
     return `Job ${jobId} has no system metrics yet.`;
@@ -44,7 +44,7 @@ export function describeNoSeries(jobId: string, kind: SeriesKind): string {
   ].join(' ');
 }
 
-/** What the history does not have, in sentences. */
+/** Says in sentences which parts the history does not have. */
 export function describeOmitted({ omitted }: SeriesIndex): readonly string[] {
   const { series, points } = omitted;
   return [

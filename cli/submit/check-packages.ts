@@ -138,7 +138,7 @@ function validateProgram(program: Program, spec: JobSpec, local: ReadonlyMap<str
   );
 }
 
-/** What the job names the package by before it is uploaded. */
+/** The name of the package in the job before it is uploaded. */
 function placeholderOf({ source }: BuiltPackage): string {
   return `${OFFLINE_CONTEXT.packageBase}/${dryRunUri(source)}`;
 }

@@ -141,7 +141,7 @@ function toRejectionReport({ jobId, problems, warnings }: ValidatedRequest, conf
   };
 }
 
-/** As in gcloud, returns 0 only if the job succeeded. */
+/** Follows the job. As gcloud does, returns 0 only if the job succeeded. */
 async function follow(invocation: Invocation, target: Target, jobId: string): Promise<ExitCode> {
   const { io } = invocation;
   const job = await streamJob(invocation, target, jobId);

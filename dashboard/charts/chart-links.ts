@@ -12,7 +12,7 @@ export type LinkedCursor = {
 
 export type XRange = { readonly min: number; readonly max: number };
 
-/** What the charts of a screen share. */
+/** The state that the charts of a screen share. */
 export type ChartLinks = {
   readonly cursor: Store<LinkedCursor | null>;
   /** The part that is shown of each axis; absent for all of it. */

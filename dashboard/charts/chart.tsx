@@ -18,7 +18,7 @@ export type ChartProps = {
   readonly smoothing: number;
   readonly isLogarithmic: boolean;
   readonly hasGaps?: boolean;
-  /** What the x-axis shows if it is not zoomed; by default from the first to the last point. */
+  /** The range that the x-axis shows if it is not zoomed; by default from the first to the last point. */
   readonly domain?: XRange | undefined;
   readonly links: ChartLinks;
   readonly height: number;

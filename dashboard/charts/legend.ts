@@ -16,7 +16,7 @@ export function showLegend(legend: HTMLElement | null, drawn: Drawn, index: numb
   });
 }
 
-/** The values at an index in words, for readers of the screen. */
+/** The values at an index in words, for screen readers. */
 export function describeValues(drawn: Drawn, index: number): string {
   const { shaped, props } = drawn;
   const x = shaped.xs[index];
@@ -24,7 +24,7 @@ export function describeValues(drawn: Drawn, index: number): string {
   return x === undefined ? 'no values' : `${formatX(x, props.axis)}: ${values.join(', ')}`;
 }
 
-/** As it was measured, also if averages are drawn; none before a line begins and after it ends. */
+/** The value as it was measured, also if averages are drawn; none before a line begins and after it ends. */
 function valueAt(drawn: Drawn, line: number, index: number): string {
   const column = drawn.shaped.rawColumns[line] ?? [];
   const isNumber = (value: unknown) => typeof value === 'number';

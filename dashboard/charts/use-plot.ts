@@ -32,7 +32,7 @@ export function usePlot(shown: ShownChart): PlotHandle {
   const latest = useRef(shown);
   latest.current = shown;
   const theme = useStore(themeChanges);
-  // What cannot change in a drawn chart: if it differs, the chart is drawn from scratch.
+  // The facts that cannot change in a drawn chart: if they differ, it is drawn from scratch.
   const lines = curves.map(({ color, isDashed }) => ({ color, isDashed }));
   const signature = JSON.stringify([lines, axis, unit, isLogarithmic, smoothing > 0, theme]);
 

@@ -4,7 +4,7 @@ import type { Problem } from '#shared/protocol/report.ts';
 export class ApiError extends Error {
   readonly status: number;
   readonly remedy: string;
-  /** What is wrong with a submission; empty for other requests. */
+  /** The problems of a submission; empty for other requests. */
   readonly problems: readonly Problem[];
 
   constructor(
@@ -60,7 +60,7 @@ function remedyOf(status: number): string {
       : '';
 }
 
-/** What was thrown by a request or while its answer was handled. */
+/** The error that was thrown by a request or while its answer was handled. */
 export function asApiError(thrown: unknown): ApiError {
   return thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0 });
 }

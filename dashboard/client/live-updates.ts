@@ -4,7 +4,7 @@ import type { Change, Changes } from '#shared/ports/change-feed.ts';
 /** RECONNECTING: the API is unreachable, and is tried again with growing pauses. PAUSED: the tab is hidden. */
 export type LiveStatus = 'CONNECTING' | 'LIVE' | 'RECONNECTING' | 'PAUSED';
 
-/** What one poll found; ALL if anything may have changed. */
+/** The changes that one poll found; ALL if anything may have changed. */
 export type LiveChanges = readonly Change[] | 'ALL';
 
 /** The jobs whose changes a listener follows; ALL for lists. */
@@ -21,7 +21,7 @@ export type LiveUpdates = {
 /** Between two tries to reach the API. */
 const PAUSE_MS_MAX = 60_000;
 
-/** What the module needs of the browser. */
+/** The functions of the browser that the module needs. */
 export type LiveEnvironment = {
   readonly poll: (query: { readonly marker: string | null; readonly jobId: string | null }) => Promise<Changes>;
   readonly isVisible: () => boolean;

@@ -7,7 +7,7 @@ export type Column<Row> = {
   /** The class of the header and of the cells. */
   readonly class?: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** What sorts the rows when its header is clicked; absent if nothing does. */
+  /** The order that a click on the header selects; absent if the rows cannot be sorted by the column. */
   readonly by?: string;
 };
 

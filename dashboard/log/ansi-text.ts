@@ -15,7 +15,7 @@ const ESCAPE = new RegExp(
   'g',
 );
 
-/** What a terminal would act on, and what changes the direction of text. */
+/** The characters on which a terminal would act, and those that change the direction of text. */
 const INVISIBLE = /(?!\t)[\p{Cc}\p{Bidi_Control}\ufeff]/gu;
 
 /**

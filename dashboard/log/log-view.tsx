@@ -60,7 +60,7 @@ export function LogView({ jobId, isRunning, onOpenFiles }: Props) {
       />
       {error !== null && <ErrorPanel error={error} />}
       {rows.length === 0 ? (
-        // Of a log that could not be read, nothing is known.
+        // Nothing is known of a log that could not be read.
         (error === null || lines.length > 0) && (
           <LogEmpty isLoading={isLoading} isRunning={isRunning} hasLines={lines.length > 0} />
         )

@@ -33,7 +33,7 @@ export type ShapedCurves = {
   readonly xs: readonly number[];
   /** The time of each x: of the newest curve that has a point there. */
   readonly times: readonly number[];
-  /** What is drawn: smoothed, if that was asked for. */
+  /** The values that are drawn: smoothed, if that was asked for. */
   readonly columns: readonly Column[];
   /** Before smoothing; the same arrays if there is none. */
   readonly rawColumns: readonly Column[];

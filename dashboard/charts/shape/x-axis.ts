@@ -1,6 +1,6 @@
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** What a chart's x-axis counts: the program's steps, milliseconds since the start or the epoch, or US dollars. */
+/** The quantity on a chart's x-axis: the program's steps, milliseconds since the start or the epoch, or US dollars. */
 export const X_AXES = ['step', 'relative', 'wall', 'cost'] as const;
 export type XAxis = (typeof X_AXES)[number];
 
@@ -21,7 +21,7 @@ export function originOf({ createTime, startTime }: Start): number {
 type Costs = Pick<JobView, 'timeline' | 'price'>;
 
 /**
- * What a job had cost at a time, at list prices: VMs are billed from PREPARING until the attempt ends, earlier attempts
+ * The cost of a job at a time, at list prices: VMs are billed from PREPARING until the attempt ends, earlier attempts
  * included. Null if the price is unknown.
  */
 export function costAt({ timeline, price }: Costs): ((at: number) => number) | null {

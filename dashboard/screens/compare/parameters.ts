@@ -1,7 +1,7 @@
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** What distinguishes a job, by name: its arguments, machine and labels. */
+/** The values that distinguish a job, by name: its arguments, machine and labels. */
 export type Parameters = Readonly<Record<string, string>>;
 
 /** The arguments as pairs: `--lr=0.1`, `--lr 0.1` and the flag `--fast`, whose value is `true`; others by position. */

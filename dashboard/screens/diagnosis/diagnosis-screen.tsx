@@ -2,7 +2,7 @@ import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { RULES } from '#shared/diagnosis/rules/all-rules.ts';
 import { LABELS, type LabelFacts } from '#shared/diagnosis/rules/labels.ts';
 
-/** What a label of a diagnosis means: the section of docs/diagnosis.md, which a deployment does not serve. */
+/** The meaning of a diagnosis's label: the section of docs/diagnosis.md, which a deployment does not serve. */
 export function DiagnosisScreen({ label }: { readonly label: string }) {
   const facts = Object.hasOwn(LABELS, label) ? (LABELS as Readonly<Record<string, LabelFacts>>)[label] : undefined;
   if (facts === undefined) {

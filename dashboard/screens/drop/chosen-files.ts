@@ -3,7 +3,7 @@ import { ENVIRONMENT_FILE, EXCLUDED_NAME, SOURCE_FILES_MAX } from '#shared/packa
 /** A file with its path below what was dropped or chosen: `digits/trainer/task.py`. */
 export type ChosenFile = { readonly path: string; readonly file: File };
 
-/** What will be uploaded: an archive as it is, or files to pack. */
+/** The files that will be uploaded: an archive as it is, or files to pack. */
 export type Chosen =
   | { readonly kind: 'ARCHIVE'; readonly file: File }
   | { readonly kind: 'FILES'; readonly name: string; readonly files: readonly ChosenFile[] };

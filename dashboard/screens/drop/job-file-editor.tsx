@@ -3,7 +3,7 @@ import { proposeJobFile } from '#dashboard/screens/drop/propose-job-file.ts';
 type Props = {
   readonly text: string;
   readonly fileName: string;
-  /** Of the package: proposed for a job file that does not exist yet. */
+  /** The modules of the package, which are proposed for a job file that does not exist yet. */
   readonly modules: readonly string[];
   readonly isEdited: boolean;
   readonly onEdit: (text: string) => void;

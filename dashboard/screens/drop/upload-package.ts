@@ -2,7 +2,10 @@ import { ApiError } from '#dashboard/client/api-error.ts';
 import { send } from '#dashboard/client/request.ts';
 import { formatBytes } from '#dashboard/format/format-number.ts';
 
-/** As UPLOAD_PART_BYTES_MAX and UPLOAD_PARTS_MAX of shared/protocol/submission.ts, whose schemas the page does not load. */
+/**
+ * Equal to UPLOAD_PART_BYTES_MAX and UPLOAD_PARTS_MAX of shared/protocol/submission.ts, whose schemas the page does not
+ * load.
+ */
 const PART_BYTES_MAX = 8 << 20;
 const PARTS_MAX = 64;
 const TRIES_MAX = 4;

@@ -17,7 +17,7 @@ import type { SubmissionVerdict } from '#shared/protocol/submission.ts';
 type Verdict = Extract<SubmissionStep, { step: 'VERDICT' }>;
 type Props = { readonly submission: Submission; readonly shown: Verdict };
 
-/** What the package would start: findings, machines, price, and the button. */
+/** The verdict on what the package would start: findings, machines, price, and the button. */
 export function VerdictView({ submission, shown }: Props) {
   const { verdict, uploaded, bytes } = shown;
   const [jobFile, setJobFile] = useState<string | undefined>(undefined);

@@ -12,7 +12,7 @@ type Props = {
   readonly children?: ComponentChildren;
 };
 
-/** What all charts of a screen have in common: axis, smoothing, scale, and the way back from a zoom. */
+/** The settings that all charts of a screen share: axis, smoothing, scale, and the way back from a zoom. */
 export function ChartToolbar({ settings, axes, links, children }: Props) {
   const isZoomed = Object.keys(useStore(links.zoom)).length > 0;
   return (

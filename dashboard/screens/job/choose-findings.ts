@@ -5,7 +5,7 @@ type Finding = JobView['health'][number];
 export type ChosenFindings = {
   /** To act on now. */
   readonly open: readonly Finding[];
-  /** Of a job that has ended, folded: nothing can follow from them, and a success is not a problem. */
+  /** The findings of a job that has ended, folded: nothing can follow from them, and a success is not a problem. */
   readonly past: readonly Finding[];
 };
 

@@ -1,6 +1,6 @@
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 
-/** What will be submitted. */
+/** The submission of a clone. */
 export type CloneDraft = JobDefinition['repetition']['submission'];
 
 /** The flags with the name and the job directory follow the job id, which overrides that of the job file. */

@@ -19,7 +19,7 @@ type Props = {
   readonly links: ChartLinks;
 };
 
-/** What the agents measured on the VMs: GPUs, CPU, memory, disk and network of one replica. */
+/** Charts of the agents' measurements of the VMs: GPUs, CPU, memory, disk and network of one replica. */
 export function SystemCharts({ job, series, axis, domain, links }: Props) {
   const replicas = useMemo(
     () => [...new Set(series.filter(({ kind }) => kind === 'SYSTEM').map(({ replica }) => replica))].sort(),

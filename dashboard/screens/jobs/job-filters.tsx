@@ -14,7 +14,7 @@ export const STATE_GROUPS = {
 
 export type StateGroup = keyof typeof STATE_GROUPS;
 
-/** What the address selects. */
+/** The jobs that the address selects. */
 export type JobFilter = { readonly group: StateGroup; readonly text: string; readonly label: string };
 
 export function readJobFilter(query: URLSearchParams): JobFilter {

@@ -15,7 +15,7 @@ import { RunningLine } from '#dashboard/screens/jobs/running-line.tsx';
 import { useJobList } from '#dashboard/screens/jobs/use-job-list.ts';
 import { useSparklines } from '#dashboard/screens/jobs/use-sparklines.ts';
 
-/** As in jobs.css: rows have a fixed height, so that only those near the visible part are rendered. */
+/** The height of rows in jobs.css. It is fixed, so that only those near the visible part are rendered. */
 const ROW_HEIGHT = 54;
 const PHONE_ROW_HEIGHT = 96;
 const PHONE = '(max-width: 760px)';

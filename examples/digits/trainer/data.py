@@ -13,7 +13,7 @@ INK_MAX = 16
 SPLIT_SEED = 1797
 TEST_FRACTION = 0.2
 
-# Of the digits that are not for testing.
+# The share of the digits that are not for testing.
 VALIDATION_FRACTION = 0.25
 
 

@@ -10,7 +10,7 @@ from trainer.network import create_parameters
 
 
 class Settings(NamedTuple):
-    """What determines the result of a run, besides its number of epochs."""
+    """The settings that determine the result of a run, besides its number of epochs."""
 
     batch_size: int
     learning_rate: float

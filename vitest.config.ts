@@ -35,7 +35,7 @@ export default defineConfig({
     // Google's libraries warn of their own retries, and of the metadata server that only Google's machines have.
     execArgv: ['--disable-warning=MaxListenersExceededWarning', '--disable-warning=MetadataLookupWarning'],
     reporters: [new Reporter()],
-    // Of a passing file one line is printed, however long its tests take.
+    // One line is printed for a passing file, however long its tests take.
     slowTestThreshold: Number.MAX_SAFE_INTEGER,
     sequence: { sequencer: LongestFirst },
     expect: { poll: { timeout: 60_000, interval: 20 } },

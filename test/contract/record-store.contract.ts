@@ -7,7 +7,7 @@ export type RecordExamples<Item, Effect, Facts> = {
   readonly recordOf: (id: string, given?: { createdAt?: number; wakeAt?: number; mark?: number }) => Item;
   readonly closedOf: (id: string) => Item;
   readonly effectOf: (mark: number) => Effect;
-  /** What a commit contains beside record and effects. */
+  /** The facts that a commit contains beside record and effects. */
   readonly facts: Facts;
 };
 

@@ -163,7 +163,7 @@ if (hosts === null) {
       async () => {
         const { projectId, pubsub } = cloud.endpoints;
         const webhook = await startWebhookServer();
-        // As the tool does, but without its pauses of 10 s.
+        // The wait of the tool, but without its pauses of 10 s.
         const shorten: Rule = [
           /^gcloud pubsub subscriptions update (\S+) .*--max-delivery-attempts=5 --min-retry-delay=10s/,
           async ([, name]) => {

@@ -96,7 +96,7 @@ describe.each([
     for (const { trialId, objective, isTrialStoppedEarly } of trials) {
       const trial = await cloud.readJob(`${jobId}_trial_${trialId}`);
       expect(trial).toMatchObject({ state: 'SUCCEEDED' });
-      // What a program reports and saves when it is asked to stop counts, too.
+      // A value that a program reports when it is asked to stop counts, too.
       expect(objective).toBe(isTrialStoppedEarly ? 0.8 : 0.5);
       const { bucket, name } = parseGsUri(`${trial?.jobDir}/${isTrialStoppedEarly ? 'checkpoint' : 'model'}`);
       expect(await cloud.readObject(bucket, name)).toBe('complete');

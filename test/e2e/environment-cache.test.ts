@@ -44,7 +44,7 @@ async function train(
   const metadata = 'Metadata-Version: 2.1\nName: pkg\nVersion: 1\n';
   const files = {
     'pkg/setup.py': `from setuptools import setup\nsetup(name='pkg', version='1', packages=['trainer'], install_requires=[${quoted}])\n`,
-    // As a source distribution has them: without the build requirements in the image, the sources are not built.
+    // A source distribution has these: without the build requirements in the image, the sources are not built.
     'pkg/PKG-INFO': metadata,
     'pkg/pkg.egg-info/PKG-INFO': metadata,
     'pkg/pkg.egg-info/requires.txt': `${requirements.join('\n')}\n`,

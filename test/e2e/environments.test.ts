@@ -19,7 +19,7 @@ const DEMO_MS_MAX = 120_000;
 type Variables = Readonly<Record<string, string | undefined>>;
 type Row = { readonly folder: string; readonly user?: number; readonly shell?: string; readonly variables: Variables };
 
-/** What has to work is combined, since each row is a demo of its own. */
+/** The things that have to work are combined, since each row is a demo of its own. */
 const ROWS: Readonly<Record<string, Row>> = {
   'a proxy, LC_ALL=C, another time zone, 256 open files and a path with spaces and umlauts': {
     folder: 'Größe und Maß',

@@ -62,7 +62,7 @@ it('loses no job, completes none twice and leaves no process behind, however oft
   for (let kills = 0; kills < KILLS; kills += 1) {
     await delay(50 + prng.integer(1_200));
     await kill('SIGKILL');
-    // As long as a restart on a busy machine: agents must keep what they could not deliver.
+    // The pause is as long as a restart on a busy machine: agents must keep what they could not deliver.
     await delay(1_000 + prng.integer(3_500));
     await start();
   }

@@ -47,7 +47,7 @@ time.sleep(3)
 print('grown', peak() - before, flush=True)
 `;
 
-/** What 1,000 names, their states and a block of 1 MiB of reports take at once. */
+/** The memory that 1,000 names, their states and a block of 1 MiB of reports take at once. */
 const AGENT_GROWTH_KIB_MAX = 48 * 1_024;
 
 let cloud: CloudUnderTest;

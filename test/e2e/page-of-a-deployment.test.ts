@@ -30,7 +30,7 @@ let proxy: PageProxy;
 let browser: Browser;
 let folder: string;
 
-/** As Cloud Run before the function: requests need an identity token. */
+/** Stands for Cloud Run before the function: requests need an identity token. */
 function createGate(api: string): Server {
   return createServer(async (request, response) => {
     const { url = '/', method = 'GET', headers } = request;

@@ -60,7 +60,7 @@ it.each([
   expect(trainers.map((line) => Number.parseInt(line, 10)).filter((pid) => pids.includes(pid))).toEqual([]);
 });
 
-/** What PyTorch's data loaders and multiprocessing use: a socket in TMPDIR. */
+/** The sockets of PyTorch's data loaders and multiprocessing: one in TMPDIR. */
 const SOCKETS = `
 import multiprocessing, os, tempfile
 if __name__ == '__main__':

@@ -123,7 +123,7 @@ function edited(original: Buffer, { field: [offset, length], value: bytes, fixes
   return changed;
 }
 
-/** What is done to the header at a place: another entry before it, or other values in it. */
+/** A change of the header at a place: another entry before it, or other values in it. */
 const oddity = fc.record({ at: fc.nat(3), before: fc.array(odd, { maxLength: 2 }), edit: fc.option(edit) });
 
 /** Blocks are removed, repeated, emptied, or moved to the end. */

@@ -55,7 +55,7 @@ it('an image on which files cannot be used with the hook has a finding', async (
   try {
     await copyFile(SCRIPT, join(folder, 'check-image.sh'));
     await copyFile(TRY_FILES, join(folder, 'try_files.py'));
-    // As the agent's hook was: a Python function, which becomes a method where a class keeps it.
+    // The agent's hook was such a Python function, which becomes a method where a class keeps it.
     const hook =
       'import os\ndef install(*_):\n    real = os.stat\n    os.stat = lambda path, **more: real(path, **more)\n';
     await writeFile(join(folder, 'hook.py'), hook);

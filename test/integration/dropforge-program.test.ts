@@ -23,7 +23,7 @@ beforeEach(async () => {
   workDir = await mkdtemp(join(tmpdir(), 'dropforge-elsewhere-'));
   links = join(workDir, 'bin');
   await mkdir(links);
-  // As `npm link` does.
+  // `npm link` does the same.
   await symlink(PROGRAM, join(links, 'dropforge'));
 });
 afterEach(() => rm(workDir, { recursive: true, force: true }));

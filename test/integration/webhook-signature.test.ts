@@ -14,7 +14,7 @@ const NOW_SECONDS = Math.floor(Date.now() / 1_000);
 
 const HEADERS = signWebhook(KEY, { id: 'digits-1-FAILED-hook', body: BODY, timestampSeconds: NOW_SECONDS });
 
-/** What a receiver that copied the example answers, for the message as sent and for forged ones. */
+/** The answers of a receiver that copied the example, for the message as sent and for forged ones. */
 const CASES: readonly (readonly [
   string,
   boolean,

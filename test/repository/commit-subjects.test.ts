@@ -13,7 +13,7 @@ const directory = mkdtempSync(join(tmpdir(), 'dropforge-commit-msg-'));
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** What the hook prints about a message; empty if it accepts it. */
+/** The text that the hook prints about a message; empty if it accepts it. */
 function problemOf(message: string): string {
   const path = join(directory, 'COMMIT_EDITMSG');
   writeFileSync(path, message);

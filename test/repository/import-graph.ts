@@ -3,7 +3,7 @@ import type { RepositoryFile } from './repository-files.ts';
 
 export type Import = {
   readonly from: string;
-  /** As written: a path with `#`, a relative path, a package, or `node:`. */
+  /** The specifier as written: a path with `#`, a relative path, a package, or `node:`. */
   readonly specifier: string;
   /** The imported file of this repository; null for packages and built-in modules. */
   readonly to: string | null;

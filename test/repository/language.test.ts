@@ -62,6 +62,17 @@ function splitLines({ path, text }: RepositoryFile) {
   });
 }
 
+/** The first line of each comment and docstring. */
+function listOpenings({ path, text }: RepositoryFile): readonly string[] {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.flatMap((line, index) => {
+    const [mark = ''] = /^(\/\*\*|\*(?=\s)|\/\/|#|""")/.exec(line) ?? [];
+    const before = lines[index - 1] ?? '';
+    const isOpening = mark === '*' ? before === '/**' : mark.length === 3 || !before.startsWith(mark);
+    return mark !== '' && isOpening ? [`${path}:${index + 1}: ${line}`] : [];
+  });
+}
+
 /** `isHeardAt`, `is_heard_at` and `IS_HEARD_AT` become `is Heard At`, `is heard at` and `IS HEARD AT`. */
 function splitIdentifiers(line: string): string {
   return line.replaceAll('_', ' ').replace(/(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-zA-Z])(?=\d)/g, ' ');
@@ -77,6 +88,12 @@ describe('the language of the field', () => {
     const identifiers = ['isHeardAt', 'is_heard_at', 'IS_HEARD_AT', 'HTTPDoor2'];
     const words = ['is Heard At', 'is heard at', 'IS HEARD AT', 'HTTP Door 2'];
     expect(identifiers.map(splitIdentifiers)).toEqual(words);
+  });
+
+  it('has comments that open with a subject or a name, not with its attribute', () => {
+    const openings = texts.filter(({ path }) => /\.(tsx?|js|css|py|tf|sh)$/.test(path)).flatMap(listOpenings);
+    expect(openings.length).toBeGreaterThan(5_000);
+    expect(openings.filter((line) => /^\S+ (\/\*\*|\*|\/\/|#|""")\s*(Of|As|What|With some of them)\b/.test(line))).toEqual([]);
   });
 
   it.each(WORDS)('%s gives way to: %s', (pattern) => {

@@ -43,7 +43,7 @@ describe('the workflow of CI', () => {
 describe('the configuration of Renovate', () => {
   const managers: readonly Manager[] = JSON.parse(read('.github/renovate.json')).customManagers;
 
-  /** What the patterns for a file find there. */
+  /** The versions that the patterns for a file find there. */
   function findVersions(path: string): readonly string[] {
     const patterns = managers
       .filter(({ managerFilePatterns }) => managerFilePatterns.includes(path))

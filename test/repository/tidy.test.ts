@@ -7,7 +7,7 @@ const LINE_CHARACTERS_MAX = 120;
 const FUNCTION_LINES_MAX = 50;
 const FILE_BYTES_MAX = 2 ** 20;
 
-// What a newcomer sees first, and where a file that a test has left shows.
+// The names that a newcomer sees first, among which a file that a test has left shows.
 const ROOT_FOLDERS = '.ci .githooks .github bench cli dashboard docs examples functions infra shared terraform test';
 const ROOT_FILES =
   '.editorconfig .gitignore .nvmrc ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md' +

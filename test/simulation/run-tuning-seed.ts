@@ -103,7 +103,7 @@ async function checkTuning(
   return { broken, tuning };
 }
 
-/** What is wrong with the outcome of a trial, given how its job ended and what its program does. */
+/** Finds what is wrong with the outcome of a trial, given how its job ended and what its program does. */
 async function checkTrial(world: World, trial: Trial, study: Study): Promise<string | null> {
   const { outcome, jobId, costUsd } = trial;
   const job = (await world.jobs.read(jobId))?.record;

@@ -1,4 +1,4 @@
-/** Of the longest search, by which SEEDS is measured. */
+/** The seeds of the longest search, by which SEEDS is measured. */
 const USUAL_MAX = 200;
 
 /** Returns how many seeds to run of those that are usual: SEEDS=10000 searches fifty times as long, SEEDS=20 a tenth. */

@@ -34,7 +34,7 @@ export type AgentWorld = {
   /** All outputs of a program that has succeeded are saved. */
   readonly onSaved: (vm: SimulatedVm) => void;
   readonly onPreempted: (vm: SimulatedVm) => void;
-  /** What the program reports at a step, if it is that of a trial. */
+  /** The value that the program reports at a step, if it is that of a trial. */
   readonly measure: (vm: SimulatedVm, step: number) => Measurement['values'] | null;
   /** Whether programs are connected: each fails when it loses another one. Then interruptions are of every kind. */
   readonly isConnected: boolean;
@@ -89,7 +89,7 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     cloud.update(vm, { status: 'TERMINATED' });
   }
 
-  /** What happens to a VM after its program has ended does not matter to the others. */
+  /** The loss of a VM after its program has ended does not matter to the others. */
   function recordLoss(): void {
     if (endedAt === null) {
       world.onLost(vm, true);

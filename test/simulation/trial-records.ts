@@ -6,8 +6,8 @@ import type { Tuning } from '#shared/tuning/tuning.ts';
 import { programOf, type TrialProgram } from './simulated-trial.ts';
 
 /**
- * What the world has seen of tunings, their trials and the jobs of these, independent of the stores. Asserts after
- * every commit what must hold at any time.
+ * The facts that the world has seen of tunings, their trials and the jobs of these, independent of the stores. Asserts
+ * after every commit what must hold at any time.
  */
 export function createTrialRecords(now: () => number) {
   const trials = new Map<string, Trial>();

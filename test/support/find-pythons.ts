@@ -41,7 +41,7 @@ export function findOtherPythons(): readonly Python[] {
   return [...byMinor.values()];
 }
 
-/** What a command starts, which may be a shim; undefined if it starts nothing. */
+/** The Python that a command starts, which may be a shim; undefined if it starts nothing. */
 export function inspectPython(command: string): Python | undefined {
   const script = 'import os, sys; print(os.path.realpath(sys.executable), sys.version.split()[0])';
   try {

@@ -7,7 +7,7 @@ const REGION = 'europe-west4';
 const KEY = `projects/keys/locations/${REGION}/keyRings/r/cryptoKeys/k`;
 const CONNECTOR = `projects/host/locations/${REGION}/connectors/functions`;
 
-/** What has data or runs code, with all options that add some. */
+/** The variables of what has data or runs code, with all options that add some. */
 const VARIABLES = [
   '-var=project_id=my-project',
   `-var=region=${REGION}`,

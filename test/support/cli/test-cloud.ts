@@ -24,7 +24,7 @@ export type TestCloud = {
   readonly dataDir: string;
   readonly endpoints: Endpoints;
   readonly store: ReturnType<typeof openDirectoryObjectStore>;
-  /** What the Cloud Storage emulator does wrong. */
+  /** The faults of the Cloud Storage emulator. */
   readonly faulty: StorageFaults;
   /** Each GET of a job consumes its next view; the last one is kept. */
   readonly jobs: Map<string, JobView[]>;

@@ -9,7 +9,7 @@ import { buildTestImage, type ImageBase, type ImageOptions } from './test-image.
 type Package = Parameters<typeof configure>[1][number];
 type Container = NonNullable<VmConfig['program']['container']>;
 
-/** What the metadata server of the tests returns. */
+/** The instance id that the metadata server of the tests returns. */
 const INSTANCE_ID = '4570452845155348778';
 
 export type Run = {

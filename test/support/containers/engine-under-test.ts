@@ -8,12 +8,14 @@ const START_MS_MAX = 60_000;
 const POLL_MS = 50;
 const OUTPUT_BYTES_MAX = 67_108_864;
 
-/** What tests with containers use besides an engine: a registry with logins, and a program for small images. */
+/**
+ * The tools that tests with containers use besides an engine: a registry with logins, and a program for small images.
+ */
 const TOOLS = ['docker-registry', 'htpasswd', 'busybox'];
 const HOW_TO = 'CONTRIBUTING.md (Commands) says how to have them';
 
 export type EngineUnderTest = {
-  /** What the embedded cloud's, and an agent's, environment needs in addition to find this engine. */
+  /** The variables with which the embedded cloud and an agent find this engine. */
   readonly environment: Readonly<Record<string, string>>;
   /** Runs `docker` with these arguments and returns its stdout without the last line break. Throws with its stderr. */
   run(args: readonly string[], stdin?: NodeJS.ReadableStream): Promise<string>;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export type GuardedProcess = {
-  /** Of its own; removed after its end. */
+  /** The folder of the process, which is removed after its end. */
   readonly folder: string;
   hasEnded(): boolean;
   stop(): Promise<void>;

@@ -5,7 +5,7 @@ import { tarEntryOf, tarOf } from '../package/build-archives.ts';
 export type PushedImage = {
   /** `HOST/REPOSITORY@sha256:…` */
   readonly uri: string;
-  /** Of all layers, compressed. */
+  /** The size of all layers, compressed. */
   readonly sizeBytes: number;
   /** Digests by order. */
   readonly layers: readonly string[];

@@ -100,7 +100,7 @@ export function succeededTrial(ordinal: number, objective: number, facts: Partia
   });
 }
 
-/** What a trial has reported of its accuracy, one value a step. */
+/** The values that a trial has reported of its accuracy, one value a step. */
 export function exampleCurve(ordinal: number, accuracies: readonly number[], facts: Partial<Curve> = {}): Curve {
   return {
     tuningId: 'digits',

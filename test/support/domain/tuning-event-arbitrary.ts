@@ -80,7 +80,7 @@ const types: fc.Arbitrary<TuningEventType> = fc.oneof(
   ...Object.entries(WEIGHTS).map(([type, weight]) => ({ weight, arbitrary: fc.constant(type as TuningEventType) })),
 );
 
-/** What one event needs, whatever its type. */
+/** The values that one event needs, whatever its type. */
 const drafts = fc.record({
   type: types,
   afterMs: fc.integer({ min: 0, max: 1_500_000 }),

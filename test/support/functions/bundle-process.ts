@@ -23,7 +23,7 @@ export type BundleProcess = {
   readonly url: string;
   /** Standard output and standard error, once the process has exited. */
   readonly output: Promise<string>;
-  /** What it has written so far. */
+  /** The output that it has written so far. */
   written(): string;
   stop(): Promise<void>;
 };

@@ -4,7 +4,7 @@ import { getRequestListener } from '@hono/node-server';
 /** The retries of a deployment without its delays. */
 export const SHORT_RETRIES = { retryDelayMultiplier: 0.001 };
 
-/** What a client sees of a fault, by the instructions that Google's storage testbench has for them. */
+/** A fault as a client sees it, by the instructions that Google's storage testbench has for them. */
 export type Fault =
   /** The request is answered with this status, and not performed. */
   | { readonly kind: 'STATUS'; readonly status: number }

@@ -39,7 +39,7 @@ export async function openStorageUnderTest(
     url,
     /** The server's objects. */
     embedded,
-    /** What the server does wrong. */
+    /** The faults of the server. */
     faulty,
     /** Method and path of every request, the oldest first. */
     requests,

@@ -84,7 +84,7 @@ const validate = new Ajv2020({ strict: true, strictRequired: false, allowUnionTy
 const page = readFileSync(new URL('../../../docs/job-file.md', import.meta.url), 'utf8');
 
 /**
- * What a field of Dropforge's own format misses, each as a sentence: it is read, validated, documented, in the
+ * The gaps of a field of Dropforge's own format, each as a sentence: it is read, validated, documented, in the
  * JSON Schema, and reaches JobSpec and, unless its row says otherwise, the request for a VM.
  */
 export function findFieldGaps(name: string, row: JobField): readonly string[] {

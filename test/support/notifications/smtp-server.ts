@@ -6,7 +6,7 @@ import { startSocketServer } from './socket-server.ts';
 
 export type ReceivedMail = { readonly recipients: readonly string[]; readonly data: string };
 
-/** What a client sent to log in, and whether the connection was encrypted. */
+/** The credentials that a client sent to log in, and whether the connection was encrypted. */
 export type ReceivedLogin = { readonly credentials: readonly string[]; readonly isEncrypted: boolean };
 
 type Behavior = {

@@ -11,7 +11,7 @@ import { type ExampleSeries, indexOf } from './example-series.ts';
 const PAGE_ENTRIES_MAX = 1_000;
 const POINTS_MAX = 1_000;
 
-/** What the API answers about one job. */
+/** The answers of the API about one job. */
 export type FixtureJob = {
   readonly view: JobView;
   readonly series?: readonly ExampleSeries[];

@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import seconds from './seconds.json' with { type: 'json' };
 
-/** Of files that are not listed: most take less than a second. */
+/** The time of files that are not listed: most take less than a second. */
 const SECONDS_DEFAULT = 1;
 
 const isListed = (path: string): path is keyof typeof seconds => path in seconds;

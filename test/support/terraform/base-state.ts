@@ -15,7 +15,10 @@ export const BASE_VARIABLES = [
   '-var=page_access={members=["group:team@example.com"]}',
 ];
 
-/** What must outlive an apply: by address, the arguments that identify the resource and cannot be changed in place. */
+/**
+ * The resources that must outlive an apply: by address, the arguments that identify the resource and cannot be changed
+ * in place.
+ */
 export type BaseResources = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** The base of what an apply has created; the name of an object is its content, so objects are not in it. */
@@ -28,7 +31,10 @@ export function toBase(resources: readonly Resource[]): BaseResources {
   return Object.fromEntries(kept.toSorted(([one], [other]) => one.localeCompare(other)));
 }
 
-/** What the configuration sets; undefined if that is nothing. A value that the provider computed begins with the type. */
+/**
+ * The value that the configuration sets; undefined if there is none. A value that the provider computed begins with the
+ * type.
+ */
 function withoutComputed(value: unknown, type: string): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => withoutComputed(item, type));
@@ -68,7 +74,9 @@ const changesSchema = z.object({
   ),
 });
 
-/** What a plan (`terraform show -json`) deletes or replaces of a base, each with why; empty if all of it is kept. */
+/**
+ * Lists what a plan (`terraform show -json`) deletes or replaces of a base, each with why; empty if all of it is kept.
+ */
 export function listLost(base: BaseResources, plan: string): readonly string[] {
   const changes = changesSchema.parse(JSON.parse(plan)).resource_changes;
   return Object.keys(base).flatMap((address) => {

@@ -15,7 +15,7 @@ const PRICES = {
   /** Charged since May 2026 (cloud.google.com/stackdriver/pricing). */
   alertCondition: 0.1,
   alertSeries: 0.35e-6,
-  /** Of user-defined metrics of the log, after the free 150 MiB (same page). */
+  /** The price per MiB of user-defined metrics of the log, after the free 150 MiB (same page). */
   metricMib: 0.258,
 } as const;
 
@@ -54,7 +54,7 @@ const UPDATES_A_JOB = 5;
 /** `cpu` is null if it follows from the memory. */
 type FunctionSize = { readonly memory: string; readonly cpu: string | null };
 
-/** What is deployed, as far as its price depends on it. */
+/** The deployment, as far as its price depends on it. */
 export type DeployedSettings = {
   readonly functionOf: (name: string) => FunctionSize;
   readonly watchMinutes: number;
@@ -172,7 +172,7 @@ function jobRows(deployed: DeployedSettings): readonly Row[] {
   ];
 }
 
-/** What functions decide about jobs, and Cloud Run's entries for their requests. */
+/** The lines of what functions decide about jobs, and Cloud Run's entries for their requests. */
 function logRow({ jobEntriesBytes }: DeployedSettings, heartbeats: number): Row {
   const requests = heartbeats + (2 + 2 + 6) * JOBS;
   const gigabytes = (jobEntriesBytes * JOBS + requests * REQUEST_ENTRY_BYTES) / 1e9;

@@ -61,7 +61,7 @@ function providerService(): ServiceDefinition {
 
 type DynamicValue = { readonly msgpack: Uint8Array };
 
-/** Of every method; each has those of its message. */
+/** The parameters of every method; each has those of its message. */
 type Request = {
   readonly typeName: string;
   readonly config: DynamicValue;

@@ -49,9 +49,9 @@ const TARGETS: Readonly<Record<string, string | null>> = {
 export type Request = {
   readonly member: string;
   readonly permission: string;
-  /** As the grant names it: a bucket's name, a secret's id, an account's full name. */
+  /** The name in the grant: a bucket's name, a secret's id, an account's full name. */
   readonly on: string;
-  /** What conditions see as `resource.name`. */
+  /** The name that conditions see as `resource.name`. */
   readonly name?: string;
 };
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 export type ProviderLock = {
   /** The version that `terraform init` installs. */
   readonly version: string;
-  /** As Terraform normalizes them: `>= 6.50.0, < 9.0.0`. */
+  /** The constraints as Terraform normalizes them: `>= 6.50.0, < 9.0.0`. */
   readonly constraints: string;
   /** `zh:` (the archive of one platform) or `h1:` (its unpacked files), each with its checksum. */
   readonly hashes: readonly string[];

@@ -105,7 +105,10 @@ async function writeOthers({ replicas, capacity, notifications }: Stores): Promi
   });
 }
 
-/** What other programs than the stages publish: users, the scheduler, Cloud Storage, the log sink, intake and the API. */
+/**
+ * Publishes the messages of other programs than the stages: users, the scheduler, Cloud Storage, the log sink, intake
+ * and the API.
+ */
 async function publishMessages({ bus }: Stores): Promise<void> {
   const object = { kind: 'storage#object', bucket: 'uploads', name: 'digits.tar.gz', generation: '1', size: '5' };
   await bus.publish('uploads', object, { eventType: 'OBJECT_FINALIZE' });

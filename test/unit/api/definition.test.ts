@@ -161,7 +161,7 @@ async function define(jobId: string): Promise<JobDefinition> {
   return (await response.json()) as JobDefinition;
 }
 
-/** What runs under any id; images are pinned by intake alone. */
+/** The part of a specification that does not depend on the id; images are pinned by intake alone. */
 function comparable(spec: JobSpec): unknown {
   const { jobId: _id, jobDir: _dir, passesJobDir: _passes, ...others } = spec;
   return JSON.parse(JSON.stringify(others, (key, value) => (key === 'image' ? undefined : value)));

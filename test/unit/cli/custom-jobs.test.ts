@@ -52,7 +52,7 @@ async function dryRun(...argv: string[]) {
   return { ...shown, stderr, groups };
 }
 
-/** What was submitted, with its flags applied. */
+/** The job that was submitted, with its flags applied. */
 async function readSent(jobId: string) {
   const { draft } = readJob(readSentJob(Buffer.from(await readUploaded(`${jobId}/job.yaml`)), 'job.yaml'));
   const pools = draft?.pools.map(({ program }) => program.packageUris?.map(({ value }) => value));

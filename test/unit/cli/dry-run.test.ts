@@ -112,7 +112,7 @@ describe('dropforge jobs submit training --dry-run', () => {
     );
     const { spec, jobFile, flags } = await dryRunJson('--config', 'job.yaml', '--region', 'us-east1');
     expect(spec).toMatchObject({ region: 'us-east1', program: { module: 'a.b' } });
-    // What is submitted is the file as it is written, and beside it the flags.
+    // The submission is the file as it is written, and beside it the flags.
     expect([jobFile, flags]).toEqual([await readFile(join(work, 'job.yaml'), 'utf8'), ['--region=us-east1']]);
   });
 

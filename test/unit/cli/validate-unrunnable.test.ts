@@ -12,7 +12,9 @@ afterEach(() => rm(work, { recursive: true }));
 
 type Package = Readonly<Record<string, string>>;
 
-/** What `validate --package` says of a job that runs `train` in a package of these files: the codes, by severity. */
+/**
+ * The findings of `validate --package` on a job that runs `train` in a package of these files: the codes, by severity.
+ */
 async function findingsOf(files: Package, fields = ''): Promise<readonly string[]> {
   const gpu = /^gpu:/.test(fields) ? '' : 'machine: n1-standard-4\n';
   await writeFile(join(work, 'job.yaml'), `name: a\nmodule: train\n${gpu}${fields}`);

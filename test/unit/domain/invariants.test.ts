@@ -166,7 +166,7 @@ describe('for any events, in any order and number', () => {
   it('the random sequences reach every status and every state', () => {
     const statuses = new Set<string>();
     const states = new Set<string>();
-    // As many as 300 missed the rarest state in two of five runs.
+    // Even 300 missed the rarest state in two of five runs.
     const numRuns = 3_000;
     checkInvariant(
       ({ after }) => {

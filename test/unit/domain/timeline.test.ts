@@ -12,7 +12,7 @@ const again = jobAfter(
   ['REPLICA_STARTED', 110_000],
 );
 
-/** As text: `RUNNING 1000-2000`. */
+/** The phases as text: `RUNNING 1000-2000`. */
 function phasesOf(job: Job, programEnd: Parameters<typeof timelineOf>[1] = null) {
   return timelineOf(job, programEnd).map(({ phases }) =>
     phases.map(({ phase, startedAt, endedAt }) => `${phase} ${startedAt}-${endedAt ?? ''}`),

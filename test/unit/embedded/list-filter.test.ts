@@ -26,7 +26,7 @@ describe('a list filter', () => {
     ['name eq df-.*'],
     ['name eq "df-job-.*-0"'],
     ['name ne df-other.*'],
-    // As gcloud writes --filter=name=df-job-a1-master-0 and status!=STOPPING.
+    // The form in which gcloud writes --filter=name=df-job-a1-master-0 and status!=STOPPING.
     ['(name eq ".*\\bdf\\-job\\-a1\\-master\\-0\\b.*")(status ne STOPPING)'],
     ['(name eq df-.*) (status ne STOPPING)'],
     ['creationTimestamp > "2026-11-21"'],

@@ -46,7 +46,7 @@ type Refusal = {
   readonly what: string;
   readonly httpStatus: number;
   readonly error: object;
-  /** What its message has if the job names it, and if the deployment does. */
+  /** The line of its message if the job names it, and if the deployment does. */
   readonly line: string;
   readonly own: string;
 };

@@ -20,7 +20,7 @@ function withFlags(draft: JobDraft, flags: readonly string[]): JobDraft {
   return applyFlags(draft, { command: 'jobs submit training', flags });
 }
 
-/** Of several flags with the same name, the last one counts. */
+/** If a flag is given several times, the last one counts. */
 function check(flags: readonly string[], context: JobContext = CONTEXT) {
   return checkJob(withFlags(NAMED, [...PROGRAM, ...MACHINE, ...flags]), context);
 }

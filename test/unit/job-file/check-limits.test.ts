@@ -82,7 +82,7 @@ describe('limits', () => {
   it.each([
     ['30m', 1_800_000],
     ['24h', 86_400_000],
-    // As if it was left out.
+    // Zero is the same as no value.
     ['0s', 0],
     ['0', 0],
     ['0m', 0],

@@ -11,7 +11,7 @@ type Expected = Pick<PackageLayout, 'style'> &
     readonly program: string | null;
   };
 
-/** What is run is stated as `ARCHIVE MODULE`. */
+/** The program is stated as `ARCHIVE MODULE`. */
 type Case = readonly [what: string, run: string, files: Files, layout: Expected];
 
 function empty(...paths: readonly string[]): Files {

@@ -24,7 +24,7 @@ import {
   restore,
 } from '../../support/upgrade/base-database.ts';
 
-/** What the base version, v0.1.0, has stored and published; written by test/repository/write-base.ts. */
+/** The records and messages of the base version, v0.1.0; written by test/repository/write-base.ts. */
 const BASE = JSON.parse(readFileSync(BASE_DATABASE_FILE, 'utf8')) as BaseDatabase;
 
 /** How each topic's messages are read. A tick is a signal without content, and a dead letter has that of its topic. */
@@ -126,7 +126,7 @@ describe('over the database of the base version', () => {
         const of = attributes.CloudPubSubDeadLetterSourceSubscription ?? topic;
         const found = read(of, text);
         expect(found, `${of} ${text}`).toBeDefined();
-        // Of messages that Google and users write, fields are read that this project needs.
+        // Only the needed fields of messages that Google and users write are read.
         if (!['uploads', 'interruptions', 'submit'].includes(of)) {
           expect(found).toMatchObject(JSON.parse(text));
         }

@@ -81,7 +81,7 @@ const OPEN_OBJECTS = [
  */
 const OPTIONAL_FIELDS = [
   ...['notice', 'programEnd', 'pendingExit', 'reboot', 'progress.nonFinite', 'exit.savedNothing'],
-  // Of a heartbeat; the agent's tests require it of a configuration.
+  // A field of the heartbeat; the agent's tests require it of a configuration.
   'health',
   ...['exit.health', 'health.nonFinite', 'health.stalled', 'health.stalledAfterSeconds'],
   // Only trials of a tuning have them.

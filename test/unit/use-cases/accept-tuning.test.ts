@@ -105,7 +105,7 @@ describe('an accepted tuning', () => {
       rungs: numbers(RUNGS_MAX).map((step) => ({ step, reachedCount: 10_000, best: numbers(RUNG_VALUES_MAX) })),
     });
     const own = Buffer.byteLength(JSON.stringify(largest)) - jsonBytesOf(searchingTuning());
-    // What intake accepts, the evidence of a verdict, and some KB of failures are added to it.
+    // The warnings of intake, the evidence of a verdict, and some KB of failures are added to it.
     expect(own + (480 << 10) + (32 << 10) + (64 << 10)).toBeLessThanOrEqual(JOB_BYTES_MAX);
   });
 });

@@ -41,7 +41,7 @@ type Scenario = {
     readonly exitsAfterMs: number | null;
     readonly savesMs: number;
     readonly beatsAt: number;
-    /** Of its heartbeats, in order; each at least two. */
+    /** The delays of its heartbeats, in order; each at least two. */
     readonly delaysMs: readonly number[];
     readonly clockErrorMs: number;
   }[];

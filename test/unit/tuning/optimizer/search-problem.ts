@@ -6,7 +6,7 @@ import type { Values } from '#shared/tuning/trial.ts';
 
 export type SearchProblem = {
   readonly parameters: readonly Parameter[];
-  /** What is minimized; null if the trial fails. The optimum is 0. */
+  /** The value that is minimized; null if the trial fails. The optimum is 0. */
   objective(values: Values): number | null;
 };
 

@@ -17,7 +17,7 @@ const CHANNELS = notificationChannelsSchema.parse({
 const HOSTILE =
   '<!channel> @everyone <@U1> **bold** [link](https://evil.example) <a href="x">&amp; \u001b[31m\u202e\r\nBcc: x';
 
-/** What is sent about a job whose texts a program and a user have written. */
+/** The request that is sent about a job whose texts a program and a user have written. */
 function written(channel: string, text: string): string {
   const cause = { code: 'PROGRAM_FAILED', class: 'user', message: text, remedy: text, evidence: [text] };
   const view = viewOf('digits', {

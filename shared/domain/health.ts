@@ -53,7 +53,7 @@ export const healthActionSchemas = Object.fromEntries(
   readonly [Field in HealthField]: z.ZodOptional<z.ZodType<(typeof HEALTH_FIELDS)[Field]['actions'][number]>>;
 };
 
-/** What a job file says of health; what it leaves out has the default. */
+/** The part of a job file about health; a condition that it leaves out has the default. */
 export const healthPolicySchema = z.object({
   ...healthActionSchemas,
   /** Replaces the time without activity that follows from the job's own pace. */

@@ -54,7 +54,7 @@ export type PythonProgram = Stated<typeof pythonProgramSchema>;
 const pinnedImageSchema = z.object({
   /** `host/repository@sha256:…` */
   uri: z.string(),
-  /** What a VM downloads: all layers, compressed. */
+  /** The size that a VM downloads: all layers, compressed. */
   sizeBytes: z.int().min(0),
   /** `linux/amd64`; missing in jobs that were stored without it. */
   platform: z.string().optional(),
@@ -69,9 +69,9 @@ export type PinnedImage = Stated<typeof pinnedImageSchema>;
 
 const containerProgramSchema = z.object({
   kind: z.literal('CONTAINER'),
-  /** As requested: a tag may name another image at any time. */
+  /** The image as requested: a tag may name another image at any time. */
   imageUri: z.string(),
-  /** What intake found in the registry, which every attempt runs; null before that. */
+  /** The image that intake found in the registry, which every attempt runs; null before that. */
   image: pinnedImageSchema.nullable().default(null),
   /** Replaces the image's entry point; empty keeps it. */
   command: texts,
@@ -95,7 +95,7 @@ const replicaGroupSchema = z.object({
   bootDiskGib: z.int(),
   bootDiskType: z.enum(BOOT_DISK_TYPES),
   reservation: reservationSchema.nullable().default(null),
-  /** What this group runs instead of the job's program; null for the job's program. */
+  /** The program that this group runs instead of the job's program; null for the job's program. */
   program: programSchema.nullable().default(null),
 });
 export type ReplicaGroup = Stated<typeof replicaGroupSchema>;
@@ -153,15 +153,15 @@ const requestedStudySchema = z.custom<Study>(
 );
 
 /**
- * What the user asked for, independent of the job file's dialect. Durations are in milliseconds, sizes in GiB. Fields
- * with a default were added after the first version.
+ * The job as the user requested it, independent of the job file's dialect. Durations are in milliseconds, sizes in GiB.
+ * Fields with a default were added after the first version.
  */
 export const jobSpecSchema = z.object({
   jobId: z.string(),
   labels: textMap,
   /** The first group is the master's and has one replica. All groups run in one zone. */
   replicaGroups: z.tuple([replicaGroupSchema], replicaGroupSchema),
-  /** What every group runs that has no program of its own. */
+  /** The program of every group that has none of its own. */
   program: programSchema,
   region: z.string(),
   provisioningModel: provisioningModelSchema,

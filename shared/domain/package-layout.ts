@@ -3,7 +3,7 @@ import type { Stated } from '#shared/domain/stated.ts';
 
 const paths = z.array(z.string()).readonly();
 
-/** What `python -m MODULE` or `python SCRIPT` runs, and its file. */
+/** The program that `python -m MODULE` or `python SCRIPT` runs, and its file. */
 const packageProgramSchema = z.object({ kind: z.enum(['MODULE', 'SCRIPT']), path: z.string() });
 export type PackageProgram = Stated<typeof packageProgramSchema>;
 

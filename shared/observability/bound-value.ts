@@ -1,7 +1,7 @@
 /** Replaces what must not be in a log, such as credentials, within one string. */
 export type Mask = (text: string) => string;
 
-/** What is left of a line; `isTruncated` once something was cut or left out. */
+/** The room that is left in a line; `isTruncated` once something was cut or left out. */
 export type Room = { bytes: number; isTruncated: boolean; readonly mask: Mask };
 
 /** A long string is shown by its beginning, two thirds, and its end: the frames of a stack follow the error's text. */
@@ -36,7 +36,7 @@ function copyOf(value: unknown, room: Room, depth: number): unknown {
     return boundText(String(value), room);
   }
   if (typeof value !== 'object' || value === null) {
-    // As in JSON, undefined, functions and symbols are left out.
+    // JSON has no undefined, functions or symbols: they are left out.
     return ['number', 'boolean', 'object'].includes(typeof value) ? value : undefined;
   }
   if (ArrayBuffer.isView(value) || depth > DEPTH_MAX) {

@@ -150,7 +150,9 @@ export const vmConfigSchema = z.object({
   trial: z.object({ trialId: z.string().min(1), metricIds: z.array(z.string().min(1)).min(1).max(20) }).nullable(),
   /** Sentences about the package that are logged before the program starts. */
   notes: z.array(z.string()),
-  /** What follows from findings about the training, as far as the job says it; the agent has a default for each field. */
+  /**
+   * The consequences of findings about the training, as far as the job says it; the agent has a default for each field.
+   */
   health: z.object({
     ...healthActionSchemas,
     /** Without any activity for this long, the program has stalled; absent if that follows from its pace. */

@@ -93,7 +93,9 @@ describe('the language of the field', () => {
   it('has comments that open with a subject or a name, not with its attribute', () => {
     const openings = texts.filter(({ path }) => /\.(tsx?|js|css|py|tf|sh)$/.test(path)).flatMap(listOpenings);
     expect(openings.length).toBeGreaterThan(5_000);
-    expect(openings.filter((line) => /^\S+ (\/\*\*|\*|\/\/|#|""")\s*(Of|As|What|With some of them)\b/.test(line))).toEqual([]);
+    expect(
+      openings.filter((line) => /^\S+ (\/\*\*|\*|\/\/|#|""")\s*(Of|As|What|With some of them)\b/.test(line)),
+    ).toEqual([]);
   });
 
   it.each(WORDS)('%s gives way to: %s', (pattern) => {

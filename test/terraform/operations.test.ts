@@ -26,7 +26,7 @@ const SETTINGS = {
 
 const LOG = readRecordedLog();
 
-/** What the runbook's placeholders stand for in the recorded lines. */
+/** The values of the runbook's placeholders in the recorded lines. */
 const PLACEHOLDERS = { JOB: 'digits_1', STAGE: 'teardown', VM: 'df-digits-1-039a7oi4fq5sz-a1-master-0' };
 
 describeAppliedRoot((root) => {
@@ -120,7 +120,7 @@ function describeLog({ all, find, memberOf }: AppliedRoot) {
     expect(changes.map(({ to, cause }) => cause ?? to)).toEqual(
       'QUEUED PREPARING RUNNING PREEMPTED PREPARING RUNNING CLOSING SUCCEEDED'.split(' '),
     );
-    // Of the VM; all others are of functions.
+    // The line of the VM; all others are of functions.
     expect(storyOf('digits_1').filter(({ message }) => message === undefined)).toHaveLength(1);
   });
 

@@ -93,9 +93,14 @@ const MASKED = [...TOKENS.map(([, pattern]) => pattern), ...IN_REQUESTS].map(
   (pattern) => new RegExp(pattern, `g${pattern.flags}`),
 );
 
+/** No credential is shorter, and most strings of a log are. */
+const MASKED_CHARACTERS_MIN = 12;
+
 /** The text with *** in place of everything that looks like a credential, examples included. */
 export function maskCredentials(text: string): string {
-  return MASKED.reduce((masked, pattern) => masked.replace(pattern, '***'), text);
+  return text.length < MASKED_CHARACTERS_MIN
+    ? text
+    : MASKED.reduce((masked, pattern) => masked.replace(pattern, '***'), text);
 }
 
 export function mayContainCredential(path: string): boolean {

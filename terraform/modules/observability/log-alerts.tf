@@ -9,7 +9,7 @@ locals {
     "severity>=ERROR",
     "NOT logName:\"run.googleapis.com%2Frequests\"",
   ])
-  malformed_messages = ["message is malformed", "push carries no message", "heartbeat is malformed"]
+  malformed_messages = ["message is malformed", "heartbeat is malformed"]
   malformed          = "jsonPayload.message=(${join(" OR ", [for message in local.malformed_messages : "\"${message}\""])})"
 
   log_alerts = {

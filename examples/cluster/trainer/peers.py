@@ -6,6 +6,7 @@ import socket
 import struct
 import sys
 import time
+from typing import Any
 
 LENGTH = struct.Struct('>I')
 CONNECT_SECONDS_MAX = 60.0
@@ -31,14 +32,14 @@ class Peers:
             accepted = [server.accept()[0] for _ in range(self.count - 1)]
         self._sockets = [one for _, one in sorted((self._receive(one), one) for one in accepted)]
 
-    def gather(self, value: object) -> list:
+    def gather(self, value: Any) -> list[Any]:
         """Returns the values of all replicas by rank on the master, and an empty list on the others."""
         if self.rank > 0:
             self._send(self._sockets[0], value)
             return []
         return [value, *map(self._receive, self._sockets)]
 
-    def broadcast(self, value: object) -> object:
+    def broadcast(self, value: Any) -> Any:
         """Returns the value of the master on every replica."""
         if self.rank > 0:
             return self._receive(self._sockets[0])
@@ -53,7 +54,7 @@ class Peers:
         except OSError as error:
             sys.exit(f'connection closed: {error}')
 
-    def _receive(self, one: socket.socket):
+    def _receive(self, one: socket.socket) -> Any:
         return json.loads(self._read(one, LENGTH.unpack(self._read(one, LENGTH.size))[0]))
 
     def _read(self, one: socket.socket, size: int) -> bytes:

@@ -14,6 +14,7 @@ AGENT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(AGENT), str(AGENT / 'tests')]
 
 from test_control import LIMITS  # noqa: E402
+from vm_agent.control import health_watch  # noqa: E402
 from vm_agent.control.decisions import describe_end  # noqa: E402
 from vm_agent.control.health_watch import HealthWatch, Outlets  # noqa: E402
 from vm_agent.control.stop_signal import StopSignal  # noqa: E402
@@ -26,13 +27,14 @@ from vm_agent.program.child_process import ChildProcess, Command  # noqa: E402
 START = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from vm_agent.paths import main_end
-main_end.register(sys.argv[2])
+from vm_agent.paths import hook, main_end
+after_import = hook.install('gs://jobs/mine', '/nonexistent', '/nonexistent')
+main_end.register(sys.argv[2], after_import)
 import atexit, code, concurrent.futures, os, threading, time
 def wait(): print('waits', flush=True) or threading.Event().wait()
 """
 WORKS = """
-null, until = os.open(os.devnull, os.O_WRONLY), time.monotonic() + 3
+null, until = os.open(os.devnull, os.O_WRONLY), time.monotonic() + 2.2
 def work():
     print('waits', flush=True)
     while time.monotonic() < until: {work}
@@ -42,7 +44,7 @@ threading.Thread(target=work).start()
 FAILS = "raise KeyError('step')"
 SECONDS = (0.6, 0.2)
 # For a machine that stands still for a second.
-SLOW_SECONDS = (1.8, 0.6)
+SLOW_SECONDS = (1.4, 0.4)
 
 
 @unittest.skipUnless(Path('/proc/self/fd').exists(), 'needs /proc')
@@ -99,7 +101,7 @@ class StuckExitTest(unittest.TestCase):
             folder.mkdir()
             self.start(WORKS.format(work=work) + FAILS, folder / 'stack_dumps')
         everything = [(StuckExits(SLOW_SECONDS), folder / 'stack_dumps') for folder in folders]
-        works_until = time.monotonic() + 2.5
+        works_until = time.monotonic() + 1.8
         while time.monotonic() < works_until:
             # The last one has a metric in a file.
             everything[-1][0].add_report()
@@ -120,15 +122,20 @@ class StuckExitTest(unittest.TestCase):
 
     def test_a_program_that_ends_prints_the_same_with_the_same_exit_code(self) -> None:
         for program in ('def f(): 1 / 0\nf()', 'print("interrupted"); os.kill(os.getpid(), 2)'):
+            without = START.replace('main_end.register(sys.argv[2], after_import)', '')
             runs = [
                 subprocess.run([sys.executable, '-c', code, AGENT, self.prefix], capture_output=True, check=False)
-                for code in (START + program, START.replace('main_end.register', 'str') + program)
+                for code in (START + program, without + program)
             ]
             self.assertEqual(*((run.returncode, run.stdout, run.stderr) for run in runs))
 
 
 @unittest.skipUnless(Path('/proc/self/fd').exists(), 'needs /proc')
 class StuckProgramTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.addCleanup(setattr, health_watch, 'POLL_SECONDS', health_watch.POLL_SECONDS)
+        health_watch.POLL_SECONDS = 0.1
+
     def test_the_exception_is_the_cause_also_behind_a_shell_which_says_that_it_was_killed(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

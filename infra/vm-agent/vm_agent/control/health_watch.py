@@ -130,12 +130,12 @@ class HealthWatch:
 
     def _check(self) -> None:
         self._check_stall()
-        self._end_stuck()
         self._log_news()
         decision = None if self._is_decided else self.monitor.decide()
         if decision is not None:
             self._is_decided = True
             self._stop_signal.request_stop(_notice_of(decision))
+        self._end_stuck()
 
     def _check_stall(self) -> None:
         if self.monitor.quiet_fraction() < QUIET_FRACTION_MIN:

@@ -121,8 +121,8 @@ class PathMapper:
         return self._mounted[bucket]
 
 
-def install(job_dir: str, output: str, cache: str) -> None:
-    """Replaces the file functions of this interpreter."""
+def install(job_dir: str, output: str, cache: str) -> Callable[[str, Callable[[Any], None]], None]:
+    """Replaces the file functions of this interpreter. Returns what adds a module to those that are patched."""
     real: Dict[str, Callable[..., Any]] = {
         name: getattr(os, name) for name in (*_READERS, *_WRITERS, *_TWO_PATHS, 'open', 'makedirs')
     }
@@ -132,7 +132,9 @@ def install(job_dir: str, output: str, cache: str) -> None:
     for kind, names in ((_Reader, _READERS), (_Writer, _WRITERS), (_TwoPathWriter, _TWO_PATHS)):
         for name in names:
             setattr(os, name, _as_supported(kind(mapper, real[name], 'os')))
-    sys.meta_path.insert(0, _PatchAfterImport(mapper))
+    finder = _PatchAfterImport(mapper)
+    sys.meta_path.insert(0, finder)
+    return finder.add
 
 
 # Extended attributes, which shutil copies, are Linux's.
@@ -271,6 +273,9 @@ class _PatchAfterImport:
             'torch.serialization': _patch_torch,
             'tensorboard.compat.tensorflow_stub.io.gfile': _patch_tensorboard,
         }
+
+    def add(self, name: str, patch: Callable[[Any], None]) -> None:
+        self._patches[name] = lambda _mapper, module: patch(module)
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
         patch = self._patches.pop(fullname, None)

@@ -14,10 +14,10 @@ START = '''try:
     from dropforge_paths.hook import install
     with open(os.path.join(os.path.dirname(__file__), 'settings'), encoding='utf-8') as file:
         settings = file.read().split('\\0')
-    install(*settings[:3])
+    after_import = install(*settings[:3])
     from dropforge_paths import main_end, stacks
     stacks.register(settings[3])
-    main_end.register(settings[3])
+    main_end.register(settings[3], after_import)
 except Exception:
     pass
 '''

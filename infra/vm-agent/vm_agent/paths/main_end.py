@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterator
+    from typing import Any, Callable, Iterator
 
 CHARS_MAX = 4_000
 # The outermost frame of an exception that nothing has caught: in `python FILE` or `-c`, and in `-m`.
 OUTERMOST = (('__main__', '<module>'), ('runpy', '_run_module_as_main'))
 
 
-def register(prefix: str) -> None:
-    """`prefix` begins the paths of files. Replaces nothing that a program can see, and adds no frame to its errors."""
+def register(prefix: str, after_import: Callable[[str, Callable[[Any], None]], None]) -> None:
+    """
+    `prefix` begins the paths of files. Replaces nothing that a program can see, and adds no frame to its errors. A
+    program that never imports `threading` is not watched: the import would take 3 ms at every start of an interpreter.
+    """
 
     class Callbacks(list):  # type: ignore[type-arg]
         """They are called in reverse order. Those of concurrent.futures wait for their threads, so ours comes first."""
@@ -30,8 +32,13 @@ def register(prefix: str) -> None:
             _record(prefix)
             return super().__reversed__()
 
-    module: Any = threading
-    module._threading_atexits = Callbacks(module._threading_atexits)
+    def patch(module: Any) -> None:
+        module._threading_atexits = Callbacks(module._threading_atexits)
+
+    if 'threading' in sys.modules:
+        patch(sys.modules['threading'])
+    else:
+        after_import('threading', patch)
 
 
 def _record(prefix: str) -> None:

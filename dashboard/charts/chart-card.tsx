@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import { Chart, type ChartProps } from '#dashboard/charts/chart.tsx';
+import { Chart } from '#dashboard/charts/chart.tsx';
+import type { ChartProps } from '#dashboard/charts/chart-links.ts';
 import { useVisible } from '#dashboard/charts/use-visible.ts';
 import { ValueTable } from '#dashboard/charts/value-table.tsx';
 import type { ApiError } from '#dashboard/client/api-error.ts';

@@ -1,3 +1,4 @@
+import type { Curve } from '#dashboard/charts/shape/shape-curves.ts';
 import type { XAxis } from '#dashboard/charts/shape/x-axis.ts';
 import { createStore, type Store } from '#dashboard/store/store.ts';
 
@@ -27,3 +28,19 @@ export function setZoom({ zoom }: ChartLinks, axis: XAxis, range: XRange | null)
   const { [axis]: _previous, ...others } = zoom.get();
   zoom.set(range === null ? others : { ...others, [axis]: range });
 }
+
+export type ChartProps = {
+  /** Its accessible name. */
+  readonly title: string;
+  readonly curves: readonly Curve[];
+  readonly axis: XAxis;
+  readonly unit: string;
+  /** Weight of the moving average, 0 for none. */
+  readonly smoothing: number;
+  readonly isLogarithmic: boolean;
+  readonly hasGaps?: boolean;
+  /** The range that the x-axis shows if it is not zoomed; by default from the first to the last point. */
+  readonly domain?: XRange | undefined;
+  readonly links: ChartLinks;
+  readonly height: number;
+};

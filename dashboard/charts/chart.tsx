@@ -1,28 +1,12 @@
 import { useMemo } from 'preact/hooks';
-import type { ChartLinks, XRange } from '#dashboard/charts/chart-links.ts';
+import type { ChartProps, XRange } from '#dashboard/charts/chart-links.ts';
 import { seriesVariable } from '#dashboard/charts/colors.ts';
 import { describeValues } from '#dashboard/charts/legend.ts';
-import { type Curve, type ShapedCurves, shapeCurves } from '#dashboard/charts/shape/shape-curves.ts';
+import { type ShapedCurves, shapeCurves } from '#dashboard/charts/shape/shape-curves.ts';
 import type { XAxis } from '#dashboard/charts/shape/x-axis.ts';
 import { useChartKeys } from '#dashboard/charts/use-chart-keys.ts';
 import { usePlot } from '#dashboard/charts/use-plot.ts';
 import { useStore } from '#dashboard/store/use-store.ts';
-
-export type ChartProps = {
-  /** Its accessible name. */
-  readonly title: string;
-  readonly curves: readonly Curve[];
-  readonly axis: XAxis;
-  readonly unit: string;
-  /** Weight of the moving average, 0 for none. */
-  readonly smoothing: number;
-  readonly isLogarithmic: boolean;
-  readonly hasGaps?: boolean;
-  /** The range that the x-axis shows if it is not zoomed; by default from the first to the last point. */
-  readonly domain?: XRange | undefined;
-  readonly links: ChartLinks;
-  readonly height: number;
-};
 
 /** Curves on one pair of axes: the pointer reads values, dragging zooms, a double click shows everything again. */
 export function Chart(props: ChartProps) {

@@ -1,4 +1,4 @@
-import type { ChartProps } from '#dashboard/charts/chart.tsx';
+import type { ChartProps } from '#dashboard/charts/chart-links.ts';
 import { formatInUnit, formatX } from '#dashboard/charts/shape/format-axis.ts';
 import { nearestIndex, type ShapedCurves } from '#dashboard/charts/shape/shape-curves.ts';
 

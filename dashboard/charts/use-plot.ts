@@ -1,7 +1,6 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { ChartProps } from '#dashboard/charts/chart.tsx';
-import { type LinkedCursor, setZoom, type XRange } from '#dashboard/charts/chart-links.ts';
+import { type ChartProps, type LinkedCursor, setZoom, type XRange } from '#dashboard/charts/chart-links.ts';
 import { themeChanges } from '#dashboard/charts/colors.ts';
 import { showLegend } from '#dashboard/charts/legend.ts';
 import { createPlot, type Plot } from '#dashboard/charts/plot.ts';

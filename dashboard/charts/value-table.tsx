@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import type { ChartProps } from '#dashboard/charts/chart.tsx';
+import type { ChartProps } from '#dashboard/charts/chart-links.ts';
 import { formatInUnit, formatX } from '#dashboard/charts/shape/format-axis.ts';
 import { shapeCurves } from '#dashboard/charts/shape/shape-curves.ts';
 import { type Column, DataTable } from '#dashboard/components/data-table.tsx';

@@ -88,6 +88,14 @@ describe('imports', () => {
     expect(others.map(show)).toEqual([]);
   });
 
+  it('form no cycle between files, those of types included', () => {
+    const next = new Map<string, Set<string>>();
+    for (const { from, to } of imports) {
+      next.set(from, (next.get(from) ?? new Set()).add(to ?? ''));
+    }
+    expect([...next.keys()].filter((path) => reaches(next, path, path))).toEqual([]);
+  });
+
   it('of shared/ name no Google library', () => {
     const google = within('shared/').filter(({ specifier }) =>
       /^(@google-cloud|googleapis|google-auth-library|firebase)/.test(specifier),

@@ -6,17 +6,8 @@ import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { COLOR_COUNT } from '#dashboard/screens/compare/compare-charts.tsx';
-import { namesOf, type Parameters } from '#dashboard/screens/compare/parameters.ts';
+import { type ComparedJob, namesOf } from '#dashboard/screens/compare/parameters.ts';
 import { sortRows } from '#dashboard/screens/compare/sort-rows.ts';
-import type { JobView } from '#shared/protocol/report.ts';
-
-/** One of the compared jobs. */
-export type ComparedJob = {
-  readonly view: JobView;
-  readonly parameters: Parameters;
-  /** The last value of each metric. */
-  readonly metrics: Readonly<Record<string, number | string>>;
-};
 
 const METRICS_MAX = 12;
 

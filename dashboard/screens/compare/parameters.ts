@@ -4,6 +4,14 @@ import type { JobView } from '#shared/protocol/report.ts';
 /** The values that distinguish a job, by name: its arguments, machine and labels. */
 export type Parameters = Readonly<Record<string, string>>;
 
+/** One of the compared jobs. */
+export type ComparedJob = {
+  readonly view: JobView;
+  readonly parameters: Parameters;
+  /** The last value of each metric. */
+  readonly metrics: Readonly<Record<string, number | string>>;
+};
+
 /** The arguments as pairs: `--lr=0.1`, `--lr 0.1` and the flag `--fast`, whose value is `true`; others by position. */
 export function readArguments(args: readonly string[]): Parameters {
   const pairs: [string, string][] = [];

@@ -1,5 +1,5 @@
 import { type Order, sortBy } from '#dashboard/components/sort-by.ts';
-import type { ComparedJob } from '#dashboard/screens/compare/compare-table.tsx';
+import type { ComparedJob } from '#dashboard/screens/compare/parameters.ts';
 
 /** Rows in an order by `metric NAME`, `parameter NAME` or `cost`; if it is empty, in that of the address. */
 export function sortRows(rows: readonly ComparedJob[], { by, isDescending }: Order): readonly ComparedJob[] {

@@ -1,6 +1,5 @@
 import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
-import type { LintInput } from '#shared/package/lint/lint-subject.ts';
 import { evaluateMarker } from '#shared/package/lint/marker.ts';
 import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
 
@@ -41,7 +40,7 @@ export function requirementFilesOf({ evidence, programOf }: PackageReport, modul
 /** The applicable requirements of a package, from its metadata and from files that its build reads. */
 export function requirementsOf(
   report: PackageReport,
-  { pythonVersion, program }: Pick<LintInput, 'pythonVersion' | 'program'>,
+  { pythonVersion, program }: { readonly pythonVersion: string | null; readonly program: { readonly module: string } },
 ): Requirement[] {
   const needed = report.programOf(program.module).requirements;
   const own = [...new Set([...report.requirements, ...needed])].map((text) =>

@@ -8,24 +8,6 @@ import { locationOfResource, shortNameOf } from '#shared/protocol/resource-names
 import { nearestName } from '#shared/text/nearest-name.ts';
 import type { IntakeSettings, RuntimeFound } from '#shared/use-cases/intake/intake-settings.ts';
 
-/** The lists of a deployment that limit what its jobs may name. */
-export type RightsList = 'accounts' | 'networks' | 'keys';
-
-/**
- * The line of the deployment's configuration that adds an entry to a list, with the entries that it has already. A
- * network's entry is the job's subnetwork or network attachment.
- */
-export type DescribeMissing = (list: RightsList, missing: MissingRight) => string;
-
-export type MissingRight = {
-  readonly name: string;
-  /** Names that the list has. */
-  readonly listed: readonly string[];
-  /** The region or attachment that the entry of a network lacks. */
-  readonly region?: string | undefined;
-  readonly networkAttachment?: string | undefined;
-};
-
 type Intake = Pick<IntakeSettings, 'rights' | 'describeMissingRight' | 'jobsBucket' | 'diskKmsKey'>;
 
 /** The parts of a job's network as VMs need them. */

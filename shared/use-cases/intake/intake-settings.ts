@@ -2,7 +2,7 @@ import type { Architecture } from '#shared/domain/architecture.ts';
 import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { InternetAccess } from '#shared/protocol/internet-access.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
-import type { DescribeMissing } from '#shared/use-cases/intake/check-rights.ts';
+import type { DescribeMissing } from '#shared/use-cases/intake/missing-rights.ts';
 
 export type RuntimeFound = {
   /** Differs from the requested version if another runtime replaces it. */

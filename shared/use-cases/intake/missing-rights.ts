@@ -1,4 +1,20 @@
-import type { DescribeMissing, MissingRight, RightsList } from '#shared/use-cases/intake/check-rights.ts';
+/** The lists of a deployment that limit what its jobs may name. */
+export type RightsList = 'accounts' | 'networks' | 'keys';
+
+/**
+ * The line of the deployment's configuration that adds an entry to a list, with the entries that it has already. A
+ * network's entry is the job's subnetwork or network attachment.
+ */
+export type DescribeMissing = (list: RightsList, missing: MissingRight) => string;
+
+export type MissingRight = {
+  readonly name: string;
+  /** Names that the list has. */
+  readonly listed: readonly string[];
+  /** The region or attachment that the entry of a network lacks. */
+  readonly region?: string | undefined;
+  readonly networkAttachment?: string | undefined;
+};
 
 /** A line repeats the entries that the list has, up to as many as this. */
 const REPEATED_COUNT_MAX = 5;

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { readVmSettings } from '#infra/google-cloud/compose/vm-settings.ts';
@@ -25,6 +26,8 @@ const SETTINGS = {
 } as const;
 
 const LOG = readRecordedLog();
+
+const FUNCTIONS = new URL('../../functions/', import.meta.url);
 
 /** The values of the runbook's placeholders in the recorded lines. */
 const PLACEHOLDERS = { JOB: 'digits_1', STAGE: 'teardown', VM: 'df-digits-1-039a7oi4fq5sz-a1-master-0' };
@@ -76,6 +79,10 @@ function describeAlerts({ all, find }: AppliedRoot) {
     const filterOf = (topic: string) =>
       String(first(first(find('google_monitoring_alert_policy', topic).conditions).condition_matched_log).filter);
     expect(matching(filterOf('malformed-message'))).toEqual({ 'malformed message': 1 });
+    const messages = [...filterOf('malformed-message').matchAll(/"([a-z ]+)"/g)].map(([, message]) => message ?? '');
+    const functions = readdirSync(FUNCTIONS).map((name) => readFileSync(new URL(name, FUNCTIONS), 'utf8'));
+    expect(messages.filter((message) => !functions.join('').includes(`'${message}'`))).toEqual([]);
+    expect(messages).toHaveLength(2);
     expect(matching(filterOf('function-error'))).toEqual({ 'throwing handler': 1, 'dead letter': 1 });
   });
 

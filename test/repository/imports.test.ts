@@ -162,6 +162,50 @@ function reaches(next: ReadonlyMap<string, ReadonlySet<string>>, from: string, t
   return false;
 }
 
+describe('the tree of ARCHITECTURE.md', () => {
+  const page = files.find(({ path }) => path === 'ARCHITECTURE.md')?.text ?? '';
+  const [, tree = ''] = /^## The tree\n\n```\n([\s\S]*?)^```$/m.exec(page) ?? [];
+  const folders = new Set(
+    files.flatMap(({ path }) => path.split('/').map((_, end, names) => names.slice(0, end).join('/'))),
+  );
+
+  /** The folders that the tree names: those at the start of a line, and below them those in its text. */
+  function listNamed(): ReadonlySet<string> {
+    const named = new Set<string>();
+    let [root, parent] = ['', ''];
+    for (const [, indent = '', name, text = ''] of tree.matchAll(/^( *)(?:([a-z-]+)\/)?(.*)$/gm)) {
+      if (name !== undefined && indent.length <= 2) {
+        root = indent === '' ? name : root;
+        parent = indent === '' ? name : `${root}/${name}`;
+        named.add(parent);
+      }
+      for (const [, word = ''] of `${indent.length > 2 && name !== undefined ? `${name}/` : ''}${text}`.matchAll(
+        /(?<![\w/-])([a-z-]+)\/(?=[\s,:]|$)/g,
+      )) {
+        const below = [`${parent}/${word}`, `${root}/${word}`, word].find((path) => folders.has(path));
+        named.add(below ?? `${parent}/${word}`);
+      }
+    }
+    return named;
+  }
+
+  it('names folders that exist', () => {
+    expect(listNamed().size).toBeGreaterThan(50);
+    expect([...listNamed()].filter((path) => !folders.has(path))).toEqual([]);
+  });
+
+  it.each(['', 'shared/', 'infra/', 'infra/tools/', 'cli/', 'dashboard/', 'shared/use-cases/'])(
+    'names every folder of %s',
+    (parent) => {
+      const children = [...folders].filter(
+        (path) => path.startsWith(parent) && /^[a-z-]+$/.test(path.slice(parent.length)),
+      );
+      const named = listNamed();
+      expect(children.filter((path) => !named.has(path))).toEqual([]);
+    },
+  );
+});
+
 describe('the environment', () => {
   it('is read by composition roots only', () => {
     const readers = files

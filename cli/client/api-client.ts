@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type Remedies, requestJson } from '#cli/client/request-json.ts';
+import { type HistoryEntry, historySchema } from '#shared/domain/history-entry.ts';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { Changes } from '#shared/ports/change-feed.ts';
 import type { LogPage } from '#shared/ports/log-store.ts';
@@ -42,6 +43,8 @@ export type ApiClient = {
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
   /** Lists what changed of the job since the answer with this marker. */
+  /** Returns the events that changed a job or tuning, oldest first. */
+  getHistory(jobId: string): Promise<readonly HistoryEntry[]>;
   listChanges(jobId: string, marker: string | undefined): Promise<Changes>;
   cancelJob(jobId: string): Promise<JobView>;
   /** Names the VM in which a shell can be opened; the deployment records who asks for which command. */
@@ -139,6 +142,8 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
       return jobs;
     },
     getJob: (jobId) => request(urlOf(jobId), jobViewSchema),
+    getHistory: async (jobId) =>
+      (await request(urlOf(jobId, '/history'), z.object({ history: historySchema }))).history,
     listChanges(jobId, marker) {
       const query = new URLSearchParams({ job: jobId, ...(marker !== undefined && { since: marker }) });
       return request(`${url}/v1/changes?${query}`, changesSchema);

@@ -7,6 +7,9 @@ import { describeError } from '#cli/core/failure.ts';
 const LOG_BYTES_MAX = 16 * 2 ** 20;
 const FIELD_CHARACTERS_MAX = 200;
 
+export const LOG_FILE = 'functions.jsonl';
+export const ROTATED_LOG_FILE = 'functions.old.jsonl';
+
 /** The log of the embedded cloud's functions: JSON lines in the data directory. */
 export type FunctionsLog = {
   readonly path: string;
@@ -21,7 +24,7 @@ export function openFunctionsLog(
   dataDir: string,
   { onProblem, bytesMax = LOG_BYTES_MAX }: { readonly onProblem: (line: string) => void; readonly bytesMax?: number },
 ): FunctionsLog {
-  const path = join(dataDir, 'functions.jsonl');
+  const path = join(dataDir, LOG_FILE);
   mkdirSync(dataDir, { recursive: true });
   let sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
@@ -29,7 +32,7 @@ export function openFunctionsLog(
     // On Google Cloud, Cloud Logging adds the time (docs, "Structured logging").
     const line = `${JSON.stringify({ time: new Date().toISOString(), ...entry })}\n`;
     if (sizeBytes >= bytesMax) {
-      renameSync(path, join(dataDir, 'functions.old.jsonl'));
+      renameSync(path, join(dataDir, ROTATED_LOG_FILE));
       sizeBytes = 0;
     }
     appendFileSync(path, line);

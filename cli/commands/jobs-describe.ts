@@ -6,12 +6,14 @@ import { listTrials } from '#cli/client/trials.ts';
 import type { Command } from '#cli/core/command.ts';
 import { NotFound } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { describeHistory } from '#cli/render/describe-history.ts';
 import { describeJob } from '#cli/render/describe-job.ts';
 import { describeReport } from '#cli/render/describe-report.ts';
 import { describeTuning, isTuningJob } from '#cli/render/describe-tuning.ts';
 import { sortBestFirst } from '#cli/render/sort-trials.ts';
 import { toTrainingOutput } from '#cli/render/training-output.ts';
 import { readReport, readVerdict } from '#cli/submit/upload-job.ts';
+import type { HistoryEntry } from '#shared/domain/history-entry.ts';
 import type { JobView, TrialView } from '#shared/protocol/report.ts';
 
 const TOP_TRIALS_COUNT = 5;
@@ -20,8 +22,11 @@ type DescribeOptions = {
   readonly notes?: string;
   /** Throws Failure for a job that the command is not for. */
   readonly check?: (job: JobView) => void;
-  /** The job, with the warnings of intake, and the trials of a tuning in the form that is printed as JSON. */
-  readonly toJson: (job: JobView, trials: readonly TrialView[]) => unknown;
+  /** The job, with its history and the warnings of intake, and the trials of a tuning in the form that is printed as JSON. */
+  readonly toJson: (
+    job: JobView & { readonly history: readonly HistoryEntry[] },
+    trials: readonly TrialView[],
+  ) => unknown;
 };
 
 export const jobsDescribe = createDescribeCommand({
@@ -53,16 +58,18 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
         return 1;
       }
       check?.(job);
+      const history = await api.getHistory(jobId);
       const trials = isTuningJob(job) ? await listTrials(api, jobId) : [];
       // Intake's warnings are in the report, which the user may have deleted.
       const report = await readReport(objects, readGsUri(job.report));
       const warnings = report?.warnings ?? [];
       const options = { warnings, nowMs: Date.now(), output: io.stdout, pageUrl: target.pageUrl };
+      const text = isTuningJob(job)
+        ? describeTuning(job, { ...options, top: sortBestFirst(trials, job.tuning).slice(0, TOP_TRIALS_COUNT) })
+        : describeJob(job, options);
       print({
-        json: toJson({ ...job, warnings: [...warnings, ...job.warnings] }, trials),
-        text: isTuningJob(job)
-          ? describeTuning(job, { ...options, top: sortBestFirst(trials, job.tuning).slice(0, TOP_TRIALS_COUNT) })
-          : describeJob(job, options),
+        json: toJson({ ...job, history, warnings: [...warnings, ...job.warnings] }, trials),
+        text: [text, describeHistory(history).join('\n')].filter(Boolean).join('\n\n'),
       });
       return 0;
     },

@@ -3,6 +3,8 @@ import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/di
 import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
 import type { ZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import type { MessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
+import type { Logger } from '#shared/observability/logger.ts';
+import { logDecision } from '#shared/use-cases/log-lines.ts';
 
 export type AdminPorts = {
   readonly projectId: string;
@@ -10,12 +12,12 @@ export type AdminPorts = {
   readonly outages: ZoneOutages;
   readonly queue: MessageQueue;
   readonly objects: Pick<EmbeddedObjectStore, 'measure'>;
+  readonly logger: Logger;
 };
 
 /** The admin API, which only an embedded cloud has: the state of VMs and queues, and fault injection. */
-export function createAdminServer({ projectId, vms, outages, queue, objects }: AdminPorts): Hono {
+export function createAdminServer({ projectId, vms, outages, queue, objects, logger }: AdminPorts): Hono {
   const app = new Hono();
-
   app.get('/status', async (context) => {
     const listed = await vms.list();
     const shown = listed.map(({ vmName, zone, instanceId, jobId, attempt, status }) => ({
@@ -47,7 +49,12 @@ export function createAdminServer({ projectId, vms, outages, queue, objects }: A
     if (injectFault === undefined) {
       return context.json(errorBody(`Unknown VM action ${verb}. Use preempt, maintain, reset or hostError.`), 400);
     }
-    return (await injectFault(name)) === undefined ? context.json(unknownVm(name), 404) : context.json({});
+    const jobId = (await vms.list()).find(({ vmName }) => vmName === name)?.jobId;
+    if ((await injectFault(name)) === undefined) {
+      return context.json(unknownVm(name), 404);
+    }
+    logDecision(logger, { decision: 'FAULT_INJECTED', message: 'fault injected', jobId, vmName: name, fault: verb });
+    return context.json({});
   });
 
   app.post('/zones/:target', (context) => {

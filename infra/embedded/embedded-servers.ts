@@ -105,7 +105,7 @@ async function openServers(
   const reportError = (service: string) => (error: Error) =>
     logger.log('ERROR', `${service} server failed`, { problem: String(error) });
   cloud.route('/', createComputeEngineServer({ ...ports, reportError: reportError('compute') }));
-  cloud.route('/admin', createAdminServer(ports));
+  cloud.route('/admin', createAdminServer({ ...ports, logger }));
   cloud.get('/oauth2/v3/certs', (context) => context.json(ports.identity.jwks));
   const storage = createCloudStorageServer(ports.objects, { reportError: reportError('storage') });
   const servers = {

@@ -12,6 +12,7 @@ import { openDirectoryObjectStore } from '../../../infra/embedded/cloud-storage/
 import { openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../../../infra/embedded/data-dir/endpoints.ts';
 import { closeServer, listen } from '../../../infra/embedded/http/server.ts';
+import type { HistoryEntry } from '../../../shared/domain/history-entry.ts';
 import type { Study } from '../../../shared/domain/study.ts';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { ObjectInfo } from '../../../shared/ports/object-store.ts';
@@ -30,6 +31,8 @@ export type TestCloud = {
   readonly jobs: Map<string, JobView[]>;
   /** The trials of every tuning. */
   readonly trials: TrialView[];
+  /** The history of every job. */
+  readonly history: HistoryEntry[];
   readonly logs: LogEntry[];
   readonly vms: object[];
   /** `METHOD path` of every request to the API and the admin endpoint. */
@@ -61,6 +64,7 @@ export async function startTestCloud(): Promise<TestCloud> {
   const state = {
     jobs: new Map<string, JobView[]>(),
     trials: [] as TrialView[],
+    history: [] as HistoryEntry[],
     logs: [] as LogEntry[],
     vms: [] as object[],
     requests: [] as string[],
@@ -102,9 +106,12 @@ export async function startTestCloud(): Promise<TestCloud> {
   return cloud;
 }
 
-type State = Pick<TestCloud, 'jobs' | 'trials' | 'logs' | 'vms' | 'requests' | 'store'>;
+type State = Pick<TestCloud, 'jobs' | 'trials' | 'history' | 'logs' | 'vms' | 'requests' | 'store'>;
 
-function createApi({ jobs, trials, logs, vms, requests, store }: State, onAnswer: TestCloud['onAnswer']): Hono {
+function createApi(
+  { jobs, trials, history, logs, vms, requests, store }: State,
+  onAnswer: TestCloud['onAnswer'],
+): Hono {
   const app = new Hono();
   app.use(async ({ req }, next) => {
     const request = `${req.method} ${req.path}`;
@@ -140,6 +147,7 @@ function createApi({ jobs, trials, logs, vms, requests, store }: State, onAnswer
   app.post('/v1/jobs/:target', (context) =>
     context.json(jobs.get(context.req.param('target').replace(':cancel', ''))?.[0]),
   );
+  app.get('/v1/jobs/:jobId/history', (context) => context.json({ history }));
   app.get('/v1/jobs/:jobId/metrics', (context) => context.json(SERIES_INDEX));
   app.get('/v1/jobs/:jobId/metrics/points', (context) => context.json(pointsOf(context.req.queries('name') ?? [])));
   app.get('/v1/jobs/:jobId/trials', (context) => {

@@ -45,6 +45,23 @@ describe('the submitter of a job', () => {
   });
 });
 
+it('the history of a job says who submitted and who cancelled it; lists and the job itself do not have it', async () => {
+  await post('/v1/jobs', ADA, { jobFile: IN_BUCKET, jobId: 'digits' });
+  const cancelled = await (await post('/v1/jobs/digits:cancel', 'eve@example.com', {})).json();
+  const answer = await api.request('/v1/jobs/digits/history');
+  const at = { at: 100_000, attempt: 1, placementRound: 1, zone: null };
+  const cause = 'CANCELLED_BY_USER';
+  expect(await answer.json()).toEqual({
+    history: [
+      { ...at, event: 'SUBMITTED', from: null, to: 'QUEUED', since: null, cause: null, by: ADA },
+      { ...at, event: 'CANCEL_REQUESTED', from: 'QUEUED', to: 'CLOSING', since: 100_000, cause, by: 'eve@example.com' },
+    ],
+  });
+  const { jobs } = await (await api.request('/v1/jobs')).json();
+  expect([cancelled.history, jobs[0].jobId, jobs[0].history]).toEqual([undefined, 'digits', undefined]);
+  expect((await api.request('/v1/jobs/none/history')).status).toBe(404);
+});
+
 it('a caller who cannot be identified reads and changes, and only those who change are identified', async () => {
   await api.close();
   const identified: string[] = [];

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openFunctionsLog } from '../../../cli/client/functions-log.ts';
 import { readEmbeddedConfig } from '../../../infra/embedded/embedded-config.ts';
+import { createLogger } from '../../../shared/observability/logger.ts';
 import { runCli, startTestCloud, type TestCloud } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
@@ -26,6 +28,37 @@ describe('dropforge status, env and admin', () => {
     expect(stdout).toContain('gs://uploads/');
     expect(stdout).toMatch(/^vm-1\s+us-central1-a\s+RUNNING\s+one\s+2$/m);
     expect(stdout).toMatch(/^provision\s+0\s+0$/m);
+  });
+
+  it('shows the last transitions, and those that come until it is interrupted', async () => {
+    const log = openFunctionsLog(cloud.dataDir, { onProblem: () => {} });
+    const { log: write } = createLogger(log.write);
+    const change = (index: number) =>
+      write('INFO', 'A job started.', {
+        ...{ kind: 'transition', record: 'job', jobId: `job_${index}`, event: 'REPLICA_STARTED', from: 'PREPARING' },
+        ...{ to: 'RUNNING', attempt: 1, zone: 'us-central1-a', cause: null, inStateMs: 60_000, by: null },
+      });
+    for (let index = 0; index < 25; index += 1) {
+      change(index);
+    }
+    const line = /^\d\d:\d\d:\d\d\s+job_(\d+)\s+1 min\s+PREPARING → RUNNING\s+REPLICA_STARTED\s+1\s+us-central1-a$/;
+    const idsIn = (text: string) => text.split('\n').flatMap((row) => line.exec(row)?.[1] ?? []);
+    const last = Array.from({ length: 20 }, (_, index) => String(index + 5));
+    expect(idsIn((await cli('status')).stdout)).toEqual(last);
+
+    const interruption = new AbortController();
+    const written: string[] = [];
+    const stdout = {
+      ...{ terminal: null, hasColors: false },
+      write(text: string | Uint8Array) {
+        written.push(String(text));
+        // The first write is that of the state.
+        written.length === 1 ? change(25) : interruption.abort();
+      },
+    };
+    const io = { dataDir: cloud.dataDir, interrupted: interruption.signal, stdout };
+    expect((await runCli(['status', '--follow'], io)).code).toBe(0);
+    expect(idsIn(written.join(''))).toEqual([...last, '25']);
   });
 
   it('prints variables in shell syntax', async () => {

@@ -1,8 +1,9 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openFunctionsLog } from '../../../cli/client/functions-log.ts';
+import { openTransitionLog } from '../../../cli/client/transition-log.ts';
 import { createLogger } from '../../../shared/observability/logger.ts';
 
 let dataDir: string;
@@ -60,6 +61,29 @@ describe('the functions log', () => {
     );
     expect(JSON.stringify(kept).length).toBeLessThan(2_400);
     expect(kept.length).toBeGreaterThan(10);
+  });
+
+  it('is followed by its transitions, across rotations, whatever other lines it has', async () => {
+    const read = openTransitionLog(dataDir);
+    const readIds = async () => (await read()).map(({ jobId }) => jobId);
+    expect(await readIds()).toEqual([]);
+    const { log, logger } = open(2_000);
+    const transition = {
+      ...{ kind: 'transition', event: 'SUBMITTED', from: null, to: 'QUEUED' },
+      cause: null,
+      by: null,
+    };
+    const change = (jobId: string) => logger.log('INFO', jobId, { ...transition, jobId, inStateMs: null });
+    change('one');
+    logger.log('INFO', 'a "transition" of another form', { kind: 'transition' });
+    await appendFile(log.path, 'not JSON, "transition"\n');
+    expect(await readIds()).toEqual(['one']);
+    const ids = Array.from({ length: 9 }, (_, index) => `job_${index}`);
+    ids.forEach(change);
+    expect((await readdir(dataDir)).length).toBe(2);
+    expect(await readIds()).toEqual(ids);
+    await appendFile(log.path, '{"time":"2026');
+    expect([await readIds(), (await openTransitionLog(dataDir)()).length]).toEqual([[], 10]);
   });
 
   it('reports failed writes as problems instead of failing the function', async () => {

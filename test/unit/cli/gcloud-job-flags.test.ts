@@ -30,7 +30,7 @@ describe('results in gcloud’s formats', () => {
   it('are YAML documents, one per job', async () => {
     const [described] = parseAllDocuments((await cli('jobs', 'describe', 'one', '--format=yaml')).stdout);
     const job = described?.toJS();
-    expect(job).toEqual(viewOf('one', { state: 'RUNNING', labels: { team: 'vision' } }));
+    expect(job).toEqual({ ...viewOf('one', { state: 'RUNNING', labels: { team: 'vision' } }), history: [] });
     const { stdout } = await cli('jobs', 'list', '--format=yaml');
     expect(stdout).toMatch(/^---\njobId: one\n/);
     expect(parseAllDocuments(stdout).map((document) => document.get('jobId'))).toEqual(['one', 'two']);

@@ -109,6 +109,29 @@ describe('dropforge jobs describe', () => {
     );
   });
 
+  it('prints the history of a job with the times between', async () => {
+    const entry = { attempt: 1, placementRound: 1, zone: null, cause: null, by: null, since: null };
+    const at = (second: number) => ({ ...entry, at: Date.UTC(2026, 0, 1, 0, 0, second) });
+    cloud.history.push(
+      { ...at(0), event: 'SUBMITTED', from: null, to: 'QUEUED', by: 'ada@example.com' },
+      { ...at(2), event: 'PLACEMENT_CHOSEN', from: 'QUEUED', to: 'PREPARING', zone: 'us-central1-a' },
+      { ...at(50), event: 'ATTEMPT_INTERRUPTED', from: 'PREPARING', to: 'QUEUED', cause: 'PREEMPTED' },
+    );
+    cloud.jobs.set('one', [viewOf('one')]);
+    const { stdout } = await cli('jobs', 'describe', 'one');
+    const history = stdout.slice(stdout.indexOf('History')).replaceAll(/ {2,}/g, '  ').split('\n');
+    expect(history).toEqual([
+      'History',
+      '  TIME  AFTER  STATE  EVENT  ATTEMPT  DETAILS',
+      '  2026-01-01 00:00:00 UTC  QUEUED  SUBMITTED  1  by ada@example.com',
+      '  2026-01-01 00:00:02 UTC  +2.0 s  QUEUED → PREPARING  PLACEMENT_CHOSEN  1  us-central1-a',
+      '  2026-01-01 00:00:50 UTC  +48 s  PREPARING → QUEUED  ATTEMPT_INTERRUPTED  1  PREEMPTED',
+      '',
+    ]);
+    const described = (await cli('--format=json', 'jobs', 'describe', 'one')).json();
+    expect(described).toMatchObject([{ jobId: 'one', history: cloud.history }]);
+  });
+
   it('prints the cause of a failure with evidence and remedy', async () => {
     cloud.jobs.set('broken', [FAILED]);
     const { code, stdout } = await cli('jobs', 'describe', 'broken');
@@ -215,7 +238,9 @@ describe('dropforge jobs describe', () => {
     expect((await cli('jobs', 'describe', 'one')).stdout).toContain(
       'warning: DEFAULT_REGION: No region is given.\n    → Write one.',
     );
-    expect((await cli('jobs', 'describe', 'one', '--format=json')).json()).toEqual([{ ...viewOf('one'), warnings }]);
+    expect((await cli('jobs', 'describe', 'one', '--format=json')).json()).toMatchObject([
+      { ...viewOf('one'), warnings },
+    ]);
   });
 
   it('prints why a submission was rejected, which did not create a job', async () => {

@@ -78,8 +78,8 @@ async function runUnderAgent(program: string, folder: string): Promise<number> {
   const machine = await createMachine(cloud);
   try {
     const file = join(folder, 'agent');
-    configure(cloud, [await makeSdist(program)], ({ program: { environment: _, ...rest }, limits }) => ({
-      program: { ...rest, environment: { BENCH_FILE: file } },
+    configure(cloud, [await makeSdist(program)], ({ spec, limits }) => ({
+      spec: { ...spec, environment: { BENCH_FILE: file } },
       limits: { ...limits, logBytesMax: LOG_BYTES_MAX, diskBytesMax: DISK_BYTES_MAX },
       intervals: { heartbeatSeconds: 15, syncSeconds: 10, logSeconds: 2 },
     }));

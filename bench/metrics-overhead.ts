@@ -96,8 +96,8 @@ async function measure(rate: number): Promise<Run> {
   };
   try {
     const file = join(folder, 'result');
-    configure(cloud, [await makeSdist(PROGRAM)], ({ program: { environment: _, ...rest } }) => ({
-      program: { ...rest, environment: { BENCH_FILE: file, BENCH_RATE: String(rate) } },
+    configure(cloud, [await makeSdist(PROGRAM)], ({ spec }) => ({
+      spec: { ...spec, environment: { BENCH_FILE: file, BENCH_RATE: String(rate) } },
       // Those of Google Cloud.
       intervals: { heartbeatSeconds: 20, syncSeconds: 30, logSeconds: 5 },
     }));

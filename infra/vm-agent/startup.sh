@@ -94,7 +94,7 @@ def report(config, reason, message, evidence):
     usage = dict.fromkeys(('cpuFraction', 'memoryBytes', 'memoryBytesMax', 'diskBytes', 'diskBytesMax'))
     body = {
         'protocol': 2,
-        **{key: config[key] for key in ('jobId', 'attempt', 'role', 'index')},
+        **{key: config['spec'][key] for key in ('jobId', 'attempt', 'role', 'index')},
         # After those of an earlier boot, if there was one.
         'sequence': int(time.time()),
         'phase': 'EXITED',

@@ -1,4 +1,4 @@
-import type { ContainerProgram, Program } from '#shared/domain/job-spec.ts';
+import type { ContainerProgram, PinnedImage, Program } from '#shared/domain/job-spec.ts';
 
 /** The program that runs a module in a container; images of Python have it. */
 const PYTHON = 'python3';
@@ -16,6 +16,14 @@ export function argvOf({ image, command, args, module }: ContainerProgram): read
     return [...command, ...args];
   }
   return [...(image?.entrypoint ?? []), ...(args.length > 0 ? args : (image?.cmd ?? []))];
+}
+
+/**
+ * The space that an image takes of a disk while it is pulled: its layers compressed, and unpacked to at least the same
+ * size. Most layers unpack to twice their size.
+ */
+export function imageDiskBytesOf({ sizeBytes }: Pick<PinnedImage, 'sizeBytes'>) {
+  return { diskBytesMin: 2 * sizeBytes, diskBytesEstimate: 3 * sizeBytes };
 }
 
 /** The module, or the path of a script, that a program runs with Python; empty if it runs something else. */

@@ -25,7 +25,8 @@ export type HealthCode = (typeof HEALTH_CODES)[number];
  * The consequence of a finding. `restart`: a new attempt continues from the last checkpoint. `rollback`: from the last
  * one that was saved before the condition began. `ignore`: it is not reported either.
  */
-export type HealthAction = 'warn' | 'stop' | 'restart' | 'rollback' | 'ignore';
+export const HEALTH_ACTIONS = ['warn', 'stop', 'restart', 'rollback', 'ignore'] as const;
+export type HealthAction = (typeof HEALTH_ACTIONS)[number];
 
 /** By the name of its field in job files: the code, and the actions that it can have, the default first. */
 export const HEALTH_FIELDS = {
@@ -47,7 +48,7 @@ export const STALLED_AFTER_MS_MIN = 10_000;
 export const STALLED_AFTER_MS_MAX = 24 * 3_600_000;
 
 /** By the name of the field of the job file. Object.fromEntries loses the names' type. */
-export const healthActionSchemas = Object.fromEntries(
+const healthActionSchemas = Object.fromEntries(
   Object.entries(HEALTH_FIELDS).map(([name, { actions }]) => [name, z.enum([...actions]).optional()]),
 ) as unknown as {
   readonly [Field in HealthField]: z.ZodOptional<z.ZodType<(typeof HEALTH_FIELDS)[Field]['actions'][number]>>;

@@ -63,8 +63,8 @@ echo out; echo err >&2
           'a b',
         ],
         workingDir: '/app',
-        change: ({ program }) => ({
-          program: { ...program, environment: { LINES: 'one\ntwo', HOME: '/nowhere', REF: '$(CLOUD_ML_JOB_ID)!' } },
+        change: ({ spec }) => ({
+          spec: { ...spec, environment: { LINES: 'one\ntwo', HOME: '/nowhere', REF: '$(CLOUD_ML_JOB_ID)!' } },
         }),
       }),
     );
@@ -169,8 +169,8 @@ echo out; echo err >&2
     const vm = under.boot({
       image: await shell(),
       argv: ['sh', '-ec', 'echo "token $TOKEN"; echo "$TOKEN" > "$DROPFORGE_OUTPUT_DIR/token"; sleep 600', 'x'],
-      change: ({ program }) => ({
-        program: { ...program, secrets: { TOKEN: 'projects/dropforge-test/secrets/token/versions/1' } },
+      change: () => ({
+        secrets: { TOKEN: 'projects/dropforge-test/secrets/token/versions/1' },
       }),
     });
     await until(() => saved('token') !== undefined, vm);

@@ -135,8 +135,9 @@ describe('a VM that reboots with the same disk', () => {
       "file.write(os.environ['DROPFORGE_ATTEMPT'])",
       "file.write(' '.join(sys.argv[1:]) + ';')",
     );
-    configure(cloud(), [await makeSdist(task)], ({ program }) => ({
-      program: { ...program, args: ['--a'], passesJobDir: false, resumeArguments: ['--resume'] },
+    configure(cloud(), [await makeSdist(task)], ({ spec, options }) => ({
+      spec: { ...spec, args: ['--a'], passesJobDir: false },
+      options: { ...options, resumeArguments: ['--resume'] },
     }));
     const first = machine().boot();
     await until(() => (saved('dropforge-manifest.json') ?? '').includes('starts'), first);
@@ -204,7 +205,7 @@ describe('an attempt', () => {
     vmStop();
     await exited(first);
     cloud().answerHeartbeat = () => ({ command: saved('starts') === '12' ? 'STOP' : 'CONTINUE', reason: null });
-    configure(cloud(), [await makeSdist(WAITS)], () => ({ attempt: 2 }));
+    configure(cloud(), [await makeSdist(WAITS)], ({ spec }) => ({ spec: { ...spec, attempt: 2 } }));
     const next = await createMachine(cloud());
     try {
       await once(next.boot(), 'exit');

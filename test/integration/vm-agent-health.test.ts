@@ -1,16 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { HealthCode } from '#shared/domain/health.ts';
+import type { HealthCode, HealthPolicy } from '#shared/domain/health.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
+import { vmHealthOf } from '#shared/use-cases/provision/vm-health-of.ts';
 import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
 import { makeSdist } from '../support/agent/vm-agent-package.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
 
-function withHealth(health: VmConfig['health']) {
-  return (): Partial<VmConfig> => ({ health });
+function withHealth(health: HealthPolicy) {
+  return ({ spec }: VmConfig): Partial<VmConfig> => ({ health: vmHealthOf(health, spec) });
 }
 
 function agentLines(): string {
@@ -87,7 +88,7 @@ for step in range(600):
 
 describe('a program that stalls', () => {
   it('has the stack of its main thread as evidence, and ends for a new attempt if the job asks for that', async () => {
-    configure(cloud(), [await makeSdist(HANGS)], withHealth({ stalled: 'restart', stalledAfterSeconds: 3 }));
+    configure(cloud(), [await makeSdist(HANGS)], withHealth({ stalled: 'restart', stalledAfterMs: 3_000 }));
     const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'UNHEALTHY', health: { code: 'STALLED', action: 'restart' } });
     expect(report.evidence.join('\n')).toMatch(
@@ -104,7 +105,7 @@ while not os.path.exists(os.environ['DROPFORGE_OUTPUT_DIR'] + '/go'):
 print('it goes on', flush=True)
 time.sleep(3)
 `.replace('training begins', 'begins');
-    configure(cloud(), [await makeSdist(task)], withHealth({ stalledAfterSeconds: 2 }));
+    configure(cloud(), [await makeSdist(task)], withHealth({ stalledAfterMs: 2_000 }));
     const boot = machine().boot();
     await until(() => findingsOf('STALLED').length > 0, boot);
     writeFileSync(join(machine().home, 'output', 'go'), '');
@@ -122,7 +123,7 @@ while time.monotonic() < end:
 print('computed', flush=True)
 time.sleep(6)
 `;
-    configure(cloud(), [await makeSdist(task)], withHealth({ stalledAfterSeconds: 3 }));
+    configure(cloud(), [await makeSdist(task)], withHealth({ stalledAfterMs: 3_000 }));
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
     const stalls = findingsOf('STALLED');
     expect(stalls.at(-1)).toMatchObject({ evidence: [] });

@@ -160,9 +160,9 @@ function suite(engine: EngineUnderTest) {
       argv,
       user,
       workingDir,
-      change: ({ limits, program }) => ({
+      change: ({ limits, spec }) => ({
         limits: { ...limits, maxRunningSeconds, stopGraceSeconds: 1 },
-        program: { ...program, passesJobDir: false },
+        spec: { ...spec, passesJobDir: false },
       }),
     });
     const report = await ended(vm);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
 import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { classOf } from '#shared/domain/cause.ts';
+import { imageDiskBytesOf } from '#shared/domain/container.ts';
 import { configure, until } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
 import { type EngineUnderTest, startEngineUnderTest } from '../support/containers/engine-under-test.ts';
@@ -44,11 +45,12 @@ function boot({ digest, sizeBytes }: Pick<PushedImage, 'digest' | 'sizeBytes'>) 
   const secret = 'projects/acme/secrets/registry/versions/latest';
   const container = {
     image: `${front.host}/team/trainer@${digest}`,
-    ...{ sizeBytes, argv: ['/none'], user: '', workingDir: '' },
-    credentials: { kind: 'SECRET' as const, secret },
+    ...{ sizeBytes, ...imageDiskBytesOf({ sizeBytes }), argv: ['/none'], user: '', workingDirectory: '' },
+    ...{ credentials: 'SECRET' as const, credentialsSecret: secret },
   };
-  configure(cloud(), [], ({ program, intervals }) => ({
-    program: { ...program, module: '', args: [], container },
+  configure(cloud(), [], ({ spec, intervals }) => ({
+    spec: { ...spec, module: '', args: [] },
+    container,
     intervals: { ...intervals, heartbeatSeconds: 0.2 },
   }));
   const payload = { data: Buffer.from(`alice:${PASSWORD}\n`).toString('base64') };

@@ -67,7 +67,7 @@ describe('a job with secrets', () => {
   it('has them in its environment, and they appear nowhere else on the VM', async () => {
     serveSecrets({ hf: TOKEN, key: KEY });
     const secrets = referTo({ HF_TOKEN: 'hf', KEY: 'key' });
-    configure(cloud(), [await makeSdist(LEAKS)], ({ program }) => ({ program: { ...program, secrets } }));
+    configure(cloud(), [await makeSdist(LEAKS)], () => ({ secrets }));
     const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'EXITED', exitCode: 1 });
     expect(report.evidence.at(-1)).toBe('ValueError: bad token ***');
@@ -105,7 +105,7 @@ describe('a job with secrets', () => {
     const secrets = referTo({ PIP_INDEX_URL: 'index' });
     const task = 'import companion\nprint(companion.VALUE)\n';
     const sdist = await makeSdist(task, { requires: 'companion>=1\n' });
-    configure(cloud(), [sdist], ({ program }) => ({ program: { ...program, secrets } }));
+    configure(cloud(), [sdist], () => ({ secrets }));
     const vm = machine().boot({ PIP_CONFIG_FILE: '/dev/null' });
     expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 0 });
     expect(cloud().logEntries.some(({ textPayload }) => textPayload === 'from the private index')).toBe(true);
@@ -116,7 +116,7 @@ describe('a job with secrets', () => {
   it('reads them again after a reboot, because they are on no disk', async () => {
     const seen = () => cloud().objects.get(`${BUCKET}/${JOB_DIR}/seen`)?.body.toString();
     const secrets = referTo({ HF_TOKEN: 'hf' });
-    configure(cloud(), [await makeSdist(REMEMBERS)], ({ program }) => ({ program: { ...program, secrets } }));
+    configure(cloud(), [await makeSdist(REMEMBERS)], () => ({ secrets }));
     serveSecrets({ hf: 'the first' });
     const first = machine().boot();
     await until(() => seen() === '9,', first);
@@ -132,7 +132,7 @@ describe('a job with secrets', () => {
   it('fails with a remedy before anything is installed if one of them cannot be read', async () => {
     serveSecrets({ hf: TOKEN });
     const secrets = referTo({ HF_TOKEN: 'hf', WANDB_API_KEY: 'wandb' });
-    configure(cloud(), [await makeSdist(LEAKS)], ({ program }) => ({ program: { ...program, secrets } }));
+    configure(cloud(), [await makeSdist(LEAKS)], () => ({ secrets }));
     const report = await ended(machine().boot());
     expect(report.reason).toBe('SECRET_UNAVAILABLE');
     expect(report.message).toContain('Secret wandb, version latest in project acme, for WANDB_API_KEY cannot be read');

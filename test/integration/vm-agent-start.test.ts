@@ -114,7 +114,7 @@ while True:
 describe('a checkpoint of an earlier attempt', () => {
   it('that cannot be restored ends the attempt, and the manifest still names it', async () => {
     createCheckpoint('step 100');
-    configure(cloud(), [await makeSdist(NEVER_RUNS)], () => ({ attempt: 2 }));
+    configure(cloud(), [await makeSdist(NEVER_RUNS)], ({ spec }) => ({ spec: { ...spec, attempt: 2 } }));
     failRequests(403, ({ url }) => url.includes('digits%2Fcheckpoint'));
 
     const report = await ended(machine().boot());

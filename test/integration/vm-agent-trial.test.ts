@@ -24,8 +24,9 @@ def wait(name):
 `;
 
 /** Configures the third trial of a tuning. */
-function asTrial({ intervals }: VmConfig, change: Partial<VmConfig> = {}): Partial<VmConfig> {
-  return { trial: { trialId: '3', metricIds: METRICS }, intervals: { ...intervals, syncSeconds: 600 }, ...change };
+function asTrial({ spec, intervals }: VmConfig, change: Partial<VmConfig> = {}): Partial<VmConfig> {
+  const trial = { trialId: '3', metricIds: METRICS };
+  return { intervals: { ...intervals, syncSeconds: 600 }, ...change, spec: { ...(change.spec ?? spec), trial } };
 }
 
 function writeOutput(name: string, content: string | Buffer): void {
@@ -152,7 +153,7 @@ sys.exit(1)
     for (const attempt of [2, 3]) {
       const next = await createMachine(cloud());
       try {
-        configure(cloud(), [sdist], (config) => asTrial(config, { attempt }));
+        configure(cloud(), [sdist], (config) => asTrial(config, { spec: { ...config.spec, attempt } }));
         await once(next.boot(), 'exit');
       } finally {
         await next.remove();

@@ -120,8 +120,8 @@ print('after')
   ])('runs a plain source tree %s without a build', async (_, change) => {
     const task = "import trainer.answer\nprint('answer', trainer.answer.VALUE)\n";
     const sources = { 'trainer/__init__.py': '', 'trainer/task.py': task, 'trainer/answer.py': 'VALUE = 42\n' };
-    configure(cloud(), [makeZip(sources)], ({ program }) => ({
-      program: { ...program, packages: program.packages.map((one) => ({ ...one, ...change })) },
+    configure(cloud(), [makeZip(sources)], ({ packages }) => ({
+      packages: packages.map((one) => ({ ...one, ...change })),
     }));
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
     expect(logged('stdout')).toContain('answer 42');
@@ -257,8 +257,8 @@ const NO_INDEX = { PIP_INDEX_URL: 'http://127.0.0.1:9/simple', PIP_CONFIG_FILE: 
 
 describe('a job that cannot start', () => {
   it('reports a package that differs from what was validated', async () => {
-    configure(cloud(), [await makeSdist(TRAINS)], ({ program }) => ({
-      program: { ...program, packages: program.packages.map((one) => ({ ...one, crc32c: 'AAAAAA==' })) },
+    configure(cloud(), [await makeSdist(TRAINS)], ({ packages }) => ({
+      packages: packages.map((one) => ({ ...one, crc32c: 'AAAAAA==' })),
     }));
     const report = await ended(machine().boot());
     expect(report.reason).toBe('PACKAGE_UNREADABLE');
@@ -266,8 +266,8 @@ describe('a job that cannot start', () => {
   });
 
   it('reports a package that was deleted', async () => {
-    configure(cloud(), [await makeSdist(TRAINS)], ({ program }) => ({
-      program: { ...program, packages: program.packages.map((one) => ({ ...one, generation: '1' })) },
+    configure(cloud(), [await makeSdist(TRAINS)], ({ packages }) => ({
+      packages: packages.map((one) => ({ ...one, generation: '1' })),
     }));
     expect(await ended(machine().boot())).toMatchObject({ reason: 'PACKAGE_UNREADABLE', exitCode: null });
   });
@@ -307,7 +307,9 @@ describe('a job that cannot start', () => {
   });
 
   it('reports that the bucket of the job directory does not exist, before anything runs', async () => {
-    configure(cloud(), [await makeSdist(TRAINS)], () => ({ jobDir: 'gs://no-such-bucket/out' }));
+    configure(cloud(), [await makeSdist(TRAINS)], ({ spec }) => ({
+      spec: { ...spec, jobDir: 'gs://no-such-bucket/out' },
+    }));
     const report = await ended(machine().boot());
     expect(report.reason).toBe('JOB_DIR_UNWRITABLE');
     expect(report.evidence[0]).toBe('Cloud Storage answered 404: The specified bucket does not exist.');
@@ -315,7 +317,7 @@ describe('a job that cannot start', () => {
   });
 
   it.each([
-    ['a field that is missing', ({ trial: _, ...config }: object & { trial?: unknown }) => config, 'has no trial'],
+    ['a field that is missing', ({ health: _, ...config }: object & { health?: unknown }) => config, 'has no health'],
     ['an unknown field', (config: object) => ({ ...config, zone: 'b' }), 'has an unknown field zone'],
   ])('reports %s in its configuration, which was not written with its agent', async (_, change, problem) => {
     const config = configure(cloud(), [await makeSdist(TRAINS)]);

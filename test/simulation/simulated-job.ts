@@ -1,6 +1,7 @@
 import type { Job } from '#shared/domain/job.ts';
 import type { ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 import { queuedJob } from '../support/domain/example-job.ts';
 import type { Prng } from './prng.ts';
@@ -67,7 +68,8 @@ export const simulatedSettings: VmSettings = {
   shutdownScript: '#!/bin/bash',
   vmLimits: {},
   hasRequestedGpus: false,
-  imageCredentialsOf: () => ({ kind: 'NONE', secret: '' }),
+  imageCredentialsOf: () => ({ credentials: 'NONE', credentialsSecret: null }),
+  cachedEnvironments: cachedEnvironmentsIn('simulation-cache'),
   agent: { uri: `gs://simulation-sources/agent/${'ab'.repeat(32)}.pyz`, sha256: 'ab'.repeat(32) },
   machineImageOf: () => 'runtime-2-11',
   clusterAddressOf: ({ vmName }) => `${vmName}:2222`,

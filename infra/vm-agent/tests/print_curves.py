@@ -9,16 +9,18 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))
 
+from health_policy import policy_with
 from vm_agent.health.finding import Finding
 from vm_agent.health.monitor import HealthMonitor
-from vm_agent.health.policy import Policy
 from vm_agent.metrics.log_lines import LogLines
 from vm_agent.metrics.program_metrics import READ_SECONDS
 from vm_agent.metrics.records import Sample, read_report
 
-CURVES = Path(__file__).resolve().parent / 'curves'
+CURVES = HERE / 'curves'
 HEALTHY = 'healthy'
 ILL_CODES = ('NON_FINITE', 'DIVERGING')
 
@@ -45,7 +47,7 @@ class _Replay:
 
     def __init__(self, row: Dict[str, Any]) -> None:
         self.now = 1_000.0
-        self.monitor = HealthMonitor(Policy({}), lambda: self.now)
+        self.monitor = HealthMonitor(policy_with({}), lambda: self.now)
         self.monitor.start()
         self._log = LogLines(takes_all=False)
         self._is_log = row['how'] == 'log'

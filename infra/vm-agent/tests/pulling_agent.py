@@ -31,6 +31,7 @@ LIMITS = Limits(
     max_running_seconds=3_600,
     setup_seconds=3_600,
     stop_grace_seconds=20,
+    final_save_seconds=30,
     earlier_save_seconds=0,
     preemption_notice_seconds=120,
     control_plane_timeout_seconds=3_600,
@@ -46,6 +47,8 @@ def spec_of(options: Mapping[str, Any]) -> ContainerSpec:
     return ContainerSpec(
         image=options['image'],
         size_bytes=options['sizeBytes'],
+        disk_bytes_min=2 * options['sizeBytes'],
+        disk_bytes_estimate=3 * options['sizeBytes'],
         argv=(),
         user='',
         working_directory='',

@@ -136,7 +136,7 @@ class CacheTest(unittest.TestCase):
         (library / info / 'RECORD').write_text(''.join(f'{path},,\n' for path in names))
 
     def cache(self, **changes: object) -> EnvironmentCache:
-        location = CacheLocation(BUCKET, 'environments-2', 7 * 86_400, 10**9)
+        location = CacheLocation(f'gs://{BUCKET}/environments-2', 7 * 86_400, 10**9)
         policy = RetryPolicy(2, 1)
         cache = EnvironmentCache(
             self.bucket.connect(), location, Author('job', 1), True, policy, lambda line, _: self.logged.append(line)

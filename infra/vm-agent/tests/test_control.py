@@ -37,6 +37,7 @@ LIMITS = Limits(
     max_running_seconds=100,
     setup_seconds=50,
     stop_grace_seconds=20,
+    final_save_seconds=30,
     earlier_save_seconds=0,
     preemption_notice_seconds=120,
     control_plane_timeout_seconds=600,

@@ -12,6 +12,7 @@ from vm_agent.program.network_interface import find_interface
 from vm_agent.setup.environment import (
     ProgramPaths,
     ReplicaSpec,
+    Trial,
     describe_cluster,
     network_variables,
     program_arguments,
@@ -32,6 +33,8 @@ SPEC = ReplicaSpec(
     job_dir='gs://dropforge-local-jobs/digits',
     cluster={'chief': ('df-digits-master-0:2222',)},
     training_input={'scale_tier': 'BASIC'},
+    cluster_spec=None,
+    trial=None,
 )
 PATHS = ProgramPaths(Path('/h/venv/bin/python'), Path('/h/output'), Path('/h/m'), Path('/h/t'), ('/h/sources/0',))
 
@@ -119,20 +122,19 @@ class EnvironmentTest(unittest.TestCase):
 
     def test_tells_a_trial_its_id_where_both_services_do(self) -> None:
         pools = {'workerpool0': ['a:2222']}
-        environment = environment_of(trial_id='7', cluster_spec={'cluster': pools, 'job': {}})
+        environment = environment_of(trial=Trial('7', ('loss',)), cluster_spec={'cluster': pools, 'job': {}})
         self.assertEqual(environment['CLOUD_ML_TRIAL_ID'], '7')
         self.assertEqual(
             json.loads(environment['CLUSTER_SPEC'])['task'], {'type': 'workerpool0', 'index': 0, 'trial': '7'}
         )
-        task = json.loads(environment_of(trial_id='7')['TF_CONFIG'])['task']
+        task = json.loads(environment_of(trial=Trial('7', ('loss',)))['TF_CONFIG'])['task']
         self.assertEqual(task['trial'], '7')
         self.assertEqual(environment_of()['CLOUD_ML_TRIAL_ID'], '0')
         self.assertNotIn('trial', json.loads(environment_of()['TF_CONFIG'])['task'])
 
-    def test_names_the_master_as_the_cluster_does(self) -> None:
-        spec = replace(SPEC, cluster={'master': ('a:2222',)})
-        self.assertEqual(describe_cluster(spec)['task'], {'type': 'master', 'index': 0})
-        self.assertEqual(describe_cluster(replace(spec, role='evaluator'))['task']['type'], 'evaluator')
+    def test_names_each_role_as_the_cluster_does(self) -> None:
+        self.assertEqual(describe_cluster(SPEC)['task'], {'type': 'chief', 'index': 0})
+        self.assertEqual(describe_cluster(replace(SPEC, role='evaluator'))['task']['type'], 'evaluator')
 
     def test_the_users_variables_override_and_remove_the_machines(self) -> None:
         tools = {'http_proxy': 'http://proxy', 'LANG': 'C.UTF-8', 'HOME': '/root'}

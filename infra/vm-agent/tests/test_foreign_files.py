@@ -67,7 +67,7 @@ class ForeignFilesTest(unittest.TestCase):
         for workdir in ('src', 'src/trainer'):
             config = SimpleNamespace(options=SimpleNamespace(workdir=workdir))
             replica: Any = SimpleNamespace(home=self.home, config=config)
-            launcher = ContainerLauncher(ContainerSpec('image', 1, (), '', '', 'NONE'))
+            launcher = ContainerLauncher(ContainerSpec('image', 1, 2, 3, (), '', '', 'NONE', None))
             self.assertEqual(launcher.working_directory(replica, state), package / workdir)
             (package / 'src').rename(package / 'moved')
             (package / 'src').symlink_to(self.home / 'outside')

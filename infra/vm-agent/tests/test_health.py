@@ -2,16 +2,22 @@
 
 import json
 import math
+import sys
 import time
 import tracemalloc
 import unittest
+from pathlib import Path
 from typing import Iterable, List, Optional
 
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))
+
+from health_policy import policy_with
 from vm_agent.health.finding import Condition, Finding
 from vm_agent.health.gpus import GpuIdleDetector, GpuMemoryDetector, InputBoundDetector
 from vm_agent.health.monitor import HealthMonitor
 from vm_agent.health.pace import Pace
-from vm_agent.health.policy import Policy, read_policy
 from vm_agent.health.reading import Reading
 from vm_agent.health.space import DISK, MEMORY, SpaceDetector
 from vm_agent.program.gpu_meter import GpuUsage
@@ -182,7 +188,7 @@ class MonitorTest(unittest.TestCase):
         self.clock = Clock()
 
     def monitor(self, **actions: str) -> HealthMonitor:
-        monitor = HealthMonitor(read_policy(actions), self.clock)
+        monitor = HealthMonitor(policy_with(actions), self.clock)
         monitor.start()
         return monitor
 
@@ -191,8 +197,8 @@ class MonitorTest(unittest.TestCase):
             self.clock.now += 12.0
             monitor.add_sample('loss', math.nan, None)
 
-    def test_nan_that_stays_stops_by_default_and_does_what_the_job_asks_for(self) -> None:
-        for actions, expected in (({}, 'stop'), ({'nonFinite': 'rollback'}, 'rollback'), ({'nonFinite': 'warn'}, None)):
+    def test_nan_that_stays_does_what_the_job_asks_for(self) -> None:
+        for actions, expected in (({}, 'stop'), ({'NON_FINITE': 'rollback'}, 'rollback'), ({'NON_FINITE': 'warn'}, None)):
             monitor = self.monitor(**actions)
             self.report_nan(monitor)
             decision = monitor.decide()
@@ -200,25 +206,25 @@ class MonitorTest(unittest.TestCase):
             self.assertEqual(codes(monitor.findings()), ['NON_FINITE'])
 
     def test_what_is_ignored_is_no_finding(self) -> None:
-        monitor = self.monitor(nonFinite='ignore')
+        monitor = self.monitor(NON_FINITE='ignore')
         self.report_nan(monitor)
         self.assertEqual((monitor.findings(), monitor.decide()), ([], None))
 
     def test_the_begin_of_a_rollback_is_the_first_report(self) -> None:
-        monitor = self.monitor(nonFinite='rollback')
+        monitor = self.monitor(NON_FINITE='rollback')
         monitor.add_sample('loss', 1.0, None)
         self.report_nan(monitor)
         decision = monitor.decide()
         self.assertEqual(decision and decision.bad_since, 1_012.0)
 
     def test_a_program_whose_loss_was_never_finite_has_restored_a_bad_checkpoint(self) -> None:
-        monitor = self.monitor(nonFinite='rollback')
+        monitor = self.monitor(NON_FINITE='rollback')
         self.report_nan(monitor)
         decision = monitor.decide()
         self.assertEqual((decision and decision.action, decision and decision.bad_since), ('rollback', None))
 
     def test_a_stall_is_a_finding_with_a_stack_and_over_when_the_program_goes_on(self) -> None:
-        monitor = HealthMonitor(Policy({'STALLED': 'restart'}, stalled_after_seconds=60.0), self.clock)
+        monitor = HealthMonitor(policy_with({'STALLED': 'restart'}, 60.0), self.clock)
         monitor.start()
         self.clock.now += 61.0
         self.assertTrue(monitor.is_newly_stalled())
@@ -240,18 +246,8 @@ class MonitorTest(unittest.TestCase):
             self.assertFalse(monitor.is_newly_stalled())
             self.assertIsNone(monitor.decide())
 
-    def test_replicas_that_wait_for_others_do_not_stall_and_only_the_master_rolls_back(self) -> None:
-        policy = Policy({'NON_FINITE': 'rollback', 'STALLED': 'restart'})
-        for role, saves, expected in (
-            ('master', True, ['rollback', 'restart']),
-            ('worker', False, ['warn', 'restart']),
-            ('ps', False, ['warn', 'ignore']),
-        ):
-            own = policy.of_replica(role, saves)
-            self.assertEqual([own.action_of(code) for code in ('NON_FINITE', 'STALLED')], expected)
-
     def test_news_are_told_once(self) -> None:
-        monitor = self.monitor(nonFinite='warn')
+        monitor = self.monitor(NON_FINITE='warn')
         self.report_nan(monitor)
         self.assertEqual(codes(monitor.take_news()), ['NON_FINITE'])
         self.assertEqual(monitor.take_news(), [])
@@ -264,7 +260,7 @@ class MonitorTest(unittest.TestCase):
         self.assertEqual(codes(monitor.findings()), ['NON_FINITE'])
 
     def test_binary_escapes_and_names_of_a_megabyte_are_bounded_and_clean(self) -> None:
-        monitor = self.monitor(nonFinite='warn')
+        monitor = self.monitor(NON_FINITE='warn')
         for name in ('\x1b[31mloss\x1b[0m\x07', '\xff\x00' * 500_000 + ' loss', 'x' * 1_048_576):
             for _ in range(3):
                 monitor.add_sample(name, math.nan, None)
@@ -273,7 +269,7 @@ class MonitorTest(unittest.TestCase):
         self.assertNotRegex(body, r'\\u00(?:0|1)')
 
     def test_ten_thousand_metrics_at_once_take_bounded_memory(self) -> None:
-        monitor = self.monitor(nonFinite='warn')
+        monitor = self.monitor(NON_FINITE='warn')
         tracemalloc.start()
         for number in range(100_000):
             monitor.add_sample(f'metric_{number % 10_000}_loss', math.nan if number % 7 == 0 else 1e300 * number, None)

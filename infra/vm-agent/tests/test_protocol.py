@@ -29,7 +29,7 @@ from vm_agent.program.usage import Usage
 from vm_agent.setup.environment import ProgramPaths, program_environment, tool_environment
 
 # Objects with keys of the user's choice, which the agent passes on as a whole.
-OPEN_OBJECTS = ('program.environment', 'program.secrets', 'cluster', 'trainingInput', 'health')
+OPEN_OBJECTS = ('spec.environment', 'secrets', 'spec.cluster', 'spec.trainingInput', 'health.actions')
 
 
 def golden_config() -> Config:
@@ -223,7 +223,6 @@ class ConfigTest(unittest.TestCase):
         config = golden_config()
         spec = config.spec
         self.assertEqual((spec.job_id, spec.attempt, spec.name), ('digits_20261121', 2, 'master-0'))
-        self.assertEqual(config.packages[0].bucket, 'dropforge-local-jobs')
         self.assertEqual(config.packages[0].file_name, 'digits-0.1.tar.gz')
         self.assertEqual((config.limits.control_plane_timeout_seconds, config.limits.setup_seconds), (600, 7_080))
         self.assertEqual(config.replica_count, 1)
@@ -231,7 +230,7 @@ class ConfigTest(unittest.TestCase):
         self.assertEqual(config.limits.preemption_notice_seconds, 120)
 
     def test_names_the_field_that_is_invalid(self) -> None:
-        for path, name in ((('limits',), 'controlPlaneTimeoutSeconds'), (('program',), 'module'), ((), 'jobDir')):
+        for path, name in ((('limits',), 'controlPlaneTimeoutSeconds'), (('spec',), 'module'), (('spec',), 'jobDir')):
             changed = golden('vm-config.json')
             holder = changed
             for step in path:
@@ -239,10 +238,6 @@ class ConfigTest(unittest.TestCase):
             holder[name] = None
             with self.assertRaisesRegex(ConfigError, name):
                 parse_config(json.dumps(changed))
-        changed = golden('vm-config.json')
-        changed['program']['packages'][0]['uri'] = 's3://bucket/package'
-        with self.assertRaisesRegex(ConfigError, 'uri of a package'):
-            read_config(changed)
         with self.assertRaisesRegex(ConfigError, 'not valid JSON'):
             parse_config('{')
 
@@ -254,37 +249,30 @@ class ConfigTest(unittest.TestCase):
     def test_arguments_stand_in_the_configuration_once_and_where_the_program_reads_them(self) -> None:
         for name in ('vm-config.json', 'vm-config-container.json'):
             with self.subTest(name):
-                self.assertEqual(golden(name)['trainingInput']['args'], [])
+                self.assertEqual(golden(name)['spec']['trainingInput']['args'], [])
                 self.assertEqual(read_config(golden(name)).spec.training_input['args'], ['--epochs', '10'])
         body = golden('vm-config.json')
-        body['repeatedArguments'][0]['of'] = ['program', 'container', 'argv']
-        with self.assertRaisesRegex(ConfigError, r"no value at \['program', 'container', 'argv'\]"):
+        body['repeatedArguments'][0]['of'] = ['container', 'argv']
+        with self.assertRaisesRegex(ConfigError, r"no value at \('container', 'argv'\)"):
             read_config(body)
 
     def test_a_configuration_without_a_cache_installs_at_every_start(self) -> None:
         body = golden('vm-config.json')
-        cache = read_config(body).environment_cache
+        cache = read_config(body).cached_environments
         assert cache is not None
-        self.assertEqual((cache.bucket, cache.prefix), ('dropforge-local-cache', 'environments-2'))
-        without = {**body, 'program': {**body['program'], 'environmentCache': False}}
-        self.assertIsNone(read_config(without).environment_cache)
-        self.assertIsNone(read_config({**body, 'cachedEnvironments': None}).environment_cache)
+        self.assertEqual((cache.bucket, cache.folder('k')), ('dropforge-local-cache', 'environments-2/k/'))
+        self.assertIsNone(read_config({**body, 'cachedEnvironments': None}).cached_environments)
 
     def test_a_configuration_that_was_not_written_with_the_agent_says_how_they_differ(self) -> None:
         body = golden('vm-config.json')
-        del body['limits']['uploadSeconds'], body['trial']
+        del body['limits']['uploadSeconds'], body['health']
         body['protocol'] = 2
         with self.assertRaisesRegex(
-            ConfigError, 'has no trial and has an unknown field protocol: it was not written with this agent. Deploy'
+            ConfigError, 'has no health and has an unknown field protocol: it was not written with this agent. Deploy'
         ):
             read_config(body)
         with self.assertRaisesRegex(ConfigError, 'must be an object, not'):
             read_config([])
-
-    def test_an_action_that_the_agent_does_not_know_is_an_error(self) -> None:
-        for health in ({'nonFinite': 'retry'}, {'gpuBusy': 'warn'}, {'stalledAfterSeconds': '5'}):
-            with self.assertRaisesRegex(ConfigError, f'health in dropforge-config is not valid: {next(iter(health))} '):
-                read_config({**golden('vm-config.json'), 'health': health})
 
 
 if __name__ == '__main__':

@@ -53,7 +53,7 @@ TEXTS = (
 
 def spec_of(image: str = f'ghcr.io/lab/digits@{DIGEST}', credentials: str = 'NONE') -> ContainerSpec:
     secret = 'projects/lab/secrets/ghcr/versions/latest' if credentials == 'SECRET' else None
-    return ContainerSpec(image, 4 * GIB, (), '', '', credentials, secret)
+    return ContainerSpec(image, 4 * GIB, 8 * GIB, 12 * GIB, (), '', '', credentials, secret)
 
 
 def context_of(secret: str = 'alice:horse') -> PullContext:
@@ -178,7 +178,7 @@ class TooLargeTest(unittest.TestCase):
                 pulls.append(argv)
                 return ToolResult(0, ())
 
-            spec = replace(spec_of(), size_bytes=1 << 60)
+            spec = replace(spec_of(), disk_bytes_min=1 << 60)
             with self.assertRaises(ReplicaEnded) as raised:
                 pull_image(Engine('28', {'PATH': folder}), spec, replace(context_of(), folder=Path(folder), run=run))
             self.assertEqual((raised.exception.report.reason, pulls), ('DISK_TOO_SMALL', []))

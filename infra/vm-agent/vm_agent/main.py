@@ -147,23 +147,21 @@ class Boot:
         self._metrics = self._create_metrics(history)
         outlets = Outlets(stop_signal, self._logs.log)
         disk = (lambda: self._disk.used_bytes, config.limits.disk_bytes_max)
-        policy = config.health.of_replica(spec.role, spec.saves_output)
-        self._health = HealthWatch(HealthMonitor(policy), outlets, disk)
+        self._health = HealthWatch(HealthMonitor(config.health), outlets, disk)
         self._metrics.on_sample.append(self._health.on_sample)
         self._sampler.on_reading.append(self._health.on_reading)
 
     def _create_metrics(self, history: SeriesHistory) -> ProgramMetrics:
         config, spec = self._config, self._config.spec
         # In a cluster, only the master's metrics count for a tuning.
-        is_trial = config.trial is not None and spec.saves_output
         settings = MetricSettings(
             attempt_id=f'{spec.job_id}/{spec.attempt}',
-            metric_ids=config.trial.metric_ids if config.trial is not None and is_trial else None,
+            metric_ids=spec.trial.metric_ids if spec.trial is not None and spec.saves_output else None,
             bucket_events=BucketEvents(self._storage, self._directory) if spec.saves_output else None,
             history=history,
             log=self._logs.log,
             saves_output=spec.saves_output,
-            reads_output=config.options.reads_output,
+            reads_output=config.options.metrics_from_output,
         )
         return ProgramMetrics(MetricPaths(self._home), self._mask, settings)
 

@@ -71,7 +71,7 @@ export function programOption<Name extends keyof ProgramOptions & string>(
   kind: Kind<Located<NonNullable<ProgramOptions[Name]>> | undefined>,
   docs: FieldDocs,
 ): JobField {
-  const goesTo = { spec: `programOptions.${name}`, vm: `config.program.${name}` };
+  const goesTo = { spec: `programOptions.${name}`, vm: `config.options.${name}` };
   return { ...field(inProgramOptions(name), kind, { ...docs, goesTo }), isProgramOption: true };
 }
 

@@ -15,10 +15,10 @@ const OWN_BYTES_MAX = 512;
  * VMs, would be too long for Linux. Null if both can be set.
  */
 export function checkClusterVariables(spec: JobSpec, config: VmConfig): Problem | null {
-  const { cluster, clusterSpec, replicaCount } = config;
+  const { cluster, clusterSpec } = config.spec;
   const tfConfig = { TF_CONFIG: { cluster, job: toTrainingInputDictionary(spec) } };
   const variables = {
-    ...((clusterSpec === null || replicaCount > 1) && tfConfig),
+    ...((clusterSpec === null || config.replicaCount > 1) && tfConfig),
     ...(clusterSpec !== null && {
       CLUSTER_SPEC: { cluster: clusterSpec.cluster, job: toCustomJobSpecDictionary(spec) },
     }),

@@ -1,14 +1,7 @@
-import { argvOf } from '#shared/domain/container.ts';
+import { argvOf, imageDiskBytesOf } from '#shared/domain/container.ts';
 import type { ContainerProgram, PinnedImage, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-/**
- * The space that any image takes of a disk: its layers compressed, and unpacked to at least the same size. As in the
- * agent's container/pull_space.py, which checks it again.
- */
-const NEEDED_FACTOR = 2;
-/** The estimate for a disk to request: most layers unpack to twice their size. */
-const ESTIMATED_FACTOR = 3;
 /** For the machine image, and what the program writes. */
 const OTHER_GIB = 20;
 
@@ -38,11 +31,12 @@ export function checkImage(
       'Give the image a USER by its number, such as USER 1000; or have root allowed (containers.allow_root in Terraform, allowRoot of containers in the configuration of dropforge up).';
     return { code: 'IMAGE_RUNS_AS_ROOT', message, remedy };
   }
-  const neededGib = Math.ceil((image.sizeBytes * NEEDED_FACTOR) / 2 ** 30);
+  const { diskBytesMin, diskBytesEstimate } = imageDiskBytesOf(image);
+  const neededGib = Math.ceil(diskBytesMin / 2 ** 30);
   if (neededGib > group.bootDiskGib) {
     const sizeGib = (image.sizeBytes / 2 ** 30).toFixed(1);
     const message = `The image ${imageUri} has ${sizeGib} GiB compressed and takes at least ${neededGib} GiB of disk while it is unpacked; the boot disk of the ${group.role} has ${group.bootDiskGib} GiB.`;
-    const wantedGib = Math.ceil((image.sizeBytes * ESTIMATED_FACTOR) / 2 ** 30) + OTHER_GIB;
+    const wantedGib = Math.ceil(diskBytesEstimate / 2 ** 30) + OTHER_GIB;
     const remedy = `Request a boot disk of ${wantedGib} GiB (three times the compressed size, and ${OTHER_GIB} GiB), or make the image smaller.`;
     return { code: 'IMAGE_TOO_LARGE', message, remedy };
   }

@@ -32,7 +32,7 @@ function longestSettings(text: string, integer: number): ConfigSettings {
       diskBytesMax: integer,
     },
     hasRequestedGpus: true,
-    imageCredentialsOf: () => ({ kind: 'SECRET', secret: url }),
+    imageCredentialsOf: () => ({ credentials: 'SECRET', credentialsSecret: url }),
     cachedEnvironments,
     cachedEnvironmentsOf: () => cachedEnvironments,
     clusterAddressOf: ({ vmName }) => `${vmName}:65535`,

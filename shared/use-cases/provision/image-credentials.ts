@@ -3,7 +3,7 @@ import type { Registries } from '#shared/protocol/registries.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 
 /** How a VM logs in to the registry of its image. */
-export type ImageCredentials = NonNullable<VmConfig['program']['container']>['credentials'];
+export type ImageCredentials = Pick<NonNullable<VmConfig['container']>, 'credentials' | 'credentialsSecret'>;
 
 type Deployment = { readonly projectId: string; readonly registries: Registries };
 
@@ -18,8 +18,10 @@ export function imageCredentialsIn(
   return (host) => {
     const listed = registries[host];
     if (listed !== undefined) {
-      return { kind: 'SECRET', secret: `projects/${projectId}/secrets/${listed.secret}/versions/latest` };
+      const credentialsSecret = `projects/${projectId}/secrets/${listed.secret}/versions/latest`;
+      return { credentials: 'SECRET', credentialsSecret };
     }
-    return { kind: hasGoogleIdentity && isGoogleRegistry(host) ? 'GOOGLE' : 'NONE', secret: '' };
+    const credentials = hasGoogleIdentity && isGoogleRegistry(host) ? 'GOOGLE' : 'NONE';
+    return { credentials, credentialsSecret: null };
   };
 }

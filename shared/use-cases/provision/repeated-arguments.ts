@@ -12,10 +12,10 @@ const KEYS: readonly Path[number][] = ['args', 'command', 'container_args', 'con
  * beginning or end, is empty where it is repeated, and `repeatedArguments` says from where the agent copies it.
  */
 export function withoutRepetitions(config: Omit<VmConfig, 'repeatedArguments'>): VmConfig {
-  const { args, container } = config.program;
+  const { spec, container } = config;
   const known: List[] = [
-    { path: ['program', 'args'], values: args },
-    { path: ['program', 'container', 'argv'], values: container?.argv ?? [] },
+    { path: ['spec', 'args'], values: spec.args },
+    { path: ['container', 'argv'], values: container?.argv ?? [] },
   ];
   const repeatedArguments: Repeated[] = [];
 
@@ -43,12 +43,12 @@ export function withoutRepetitions(config: Omit<VmConfig, 'repeatedArguments'>):
     return [];
   }
 
-  const trainingInput = visitAll(config.trainingInput, ['trainingInput']);
-  const clusterSpec = config.clusterSpec && {
-    ...config.clusterSpec,
-    job: visitAll(config.clusterSpec.job, ['clusterSpec', 'job']),
+  const trainingInput = visitAll(spec.trainingInput, ['spec', 'trainingInput']);
+  const clusterSpec = spec.clusterSpec && {
+    ...spec.clusterSpec,
+    job: visitAll(spec.clusterSpec.job, ['spec', 'clusterSpec', 'job']),
   };
-  return { ...config, trainingInput, clusterSpec, repeatedArguments };
+  return { ...config, spec: { ...spec, trainingInput, clusterSpec }, repeatedArguments };
 }
 
 function isArguments(value: unknown, at: Path): value is readonly string[] {

@@ -1,10 +1,11 @@
 import { countGpus } from '#shared/catalog/catalog.ts';
-import { argvOf, moduleOf } from '#shared/domain/container.ts';
+import { argvOf, imageDiskBytesOf, moduleOf } from '#shared/domain/container.ts';
 import { imageHostOf } from '#shared/domain/image-reference.ts';
-import { type AttemptRecord, type JobIn, type ReplicaId, replicasOf, type TrialRef } from '#shared/domain/job.ts';
+import { type AttemptRecord, type JobIn, type ReplicaId, replicasOf } from '#shared/domain/job.ts';
 import {
   type ContainerProgram,
   type JobSpec,
+  type Program,
   type ReplicaGroup,
   ROLES,
   type Role,
@@ -16,6 +17,7 @@ import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/
 import { toCustomJobSpecDictionary } from '#shared/job-file/formats/vertex-ai/custom-job-spec-dictionary.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import { withoutRepetitions } from '#shared/use-cases/provision/repeated-arguments.ts';
+import { vmHealthOf } from '#shared/use-cases/provision/vm-health-of.ts';
 import type { CachedEnvironments, ConfigSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 /** The parts of a job that its VMs are configured with. */
@@ -35,42 +37,64 @@ export function vmConfigOf(
   { role, index }: ReplicaId,
   { settings, programMs }: { readonly settings: ConfigSettings; readonly programMs: number },
 ): VmConfig {
-  const group = groupOf(job.spec, role);
-  const { diskBytesMax, ...limits } = settings.limits;
-  const bootDiskBytesMax = Math.floor(group.bootDiskGib * 2 ** 30 * 0.95);
+  const { spec, trial } = job;
+  const group = groupOf(spec, role);
+  const program = spec.replicaGroups.find((one) => one.role === role)?.program ?? spec.program;
+  const { environmentCache, ...options } = withDefaults(spec.programOptions);
   return withoutRepetitions({
-    projectId: settings.projectId,
-    jobId: job.jobId,
-    attempt: job.attempt,
-    role,
-    index,
-    endpoints: settings.endpoints,
-    program: programOf(job, role, settings),
-    jobDir: job.spec.jobDir,
-    cluster: clusterOf(job, settings),
-    replicaCount: replicasOf(job.spec).length,
-    clusterSpec: clusterSpecOf(job, settings),
-    gpuCount: settings.hasRequestedGpus ? countGpus(group) : 0,
-    trainingInput: toTrainingInputDictionary(job.spec),
-    limits: {
-      ...limits,
-      maxRunningSeconds: programMs / 1_000,
-      setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
-      // The agent stops first and reports why: the rules add `maxRunningGraceMs`.
-      uploadSeconds: UPLOAD_GRACE_MS / 1_000,
-      earlierSaveSeconds: earlierSaveSecondsOf(job, limits.stopGraceSeconds),
-      keepOnFailureSeconds: job.spec.limits.keepOnFailureMs / 1_000,
-      diskBytesMax: Math.min(diskBytesMax, bootDiskBytesMax),
-      diskSetting: diskBytesMax < bootDiskBytesMax ? 'diskBytesMax' : 'bootDiskSizeGb',
+    spec: {
+      projectId: settings.projectId,
+      jobId: job.jobId,
+      attempt: job.attempt,
+      role,
+      index,
+      module: moduleOf(program),
+      command: program.kind === 'PYTHON' ? (program.command ?? []) : [],
+      args: program.kind === 'PYTHON' ? program.args : [],
+      passesJobDir: spec.passesJobDir,
+      environment: program.environment,
+      jobDir: spec.jobDir,
+      cluster: clusterOf(job, settings),
+      trainingInput: toTrainingInputDictionary(spec),
+      clusterSpec: clusterSpecOf(job, settings),
+      trial: trial === null ? null : { trialId: String(trial.ordinal), metricIds: trial.metricIds },
     },
+    endpoints: settings.endpoints,
+    secrets: secretsOf(spec, settings.projectId),
+    packages: packagesOf(job, program),
+    container: program.kind === 'CONTAINER' ? containerOf(program, settings) : null,
+    options,
+    replicaCount: replicasOf(spec).length,
+    gpuCount: settings.hasRequestedGpus ? countGpus(group) : 0,
+    limits: limitsOf(job, group, { limits: settings.limits, programMs }),
     intervals: settings.intervals,
-    trial: job.trial === null ? null : trialOf(job.trial),
+    cachedEnvironments: environmentCache ? cachedEnvironmentsFor(spec, settings) : null,
     notes: job.warnings
       .filter(({ code }) => code === 'PATH_FROM_SCRIPT')
       .map(({ message, remedy }) => `${message} ${remedy}`),
-    health: healthOf(job.spec),
-    cachedEnvironments: cachedEnvironmentsFor(job.spec, settings),
+    health: vmHealthOf(spec.health, { role, index }),
   });
+}
+
+function limitsOf(
+  job: ConfiguredJob,
+  { bootDiskGib }: ReplicaGroup,
+  { limits, programMs }: Pick<ConfigSettings, 'limits'> & { readonly programMs: number },
+): VmConfig['limits'] {
+  const { diskBytesMax, ...others } = limits;
+  const bootDiskBytesMax = Math.floor(bootDiskGib * 2 ** 30 * 0.95);
+  return {
+    ...others,
+    maxRunningSeconds: programMs / 1_000,
+    setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
+    // The agent stops first and reports why: the rules add `maxRunningGraceMs`.
+    uploadSeconds: UPLOAD_GRACE_MS / 1_000,
+    finalSaveSeconds: FINAL_SAVE_MS_MAX / 1_000,
+    earlierSaveSeconds: earlierSaveSecondsOf(job, limits.stopGraceSeconds),
+    keepOnFailureSeconds: job.spec.limits.keepOnFailureMs / 1_000,
+    diskBytesMax: Math.min(diskBytesMax, bootDiskBytesMax),
+    diskSetting: diskBytesMax < bootDiskBytesMax ? 'diskBytesMax' : 'bootDiskSizeGb',
+  };
 }
 
 /** A master whose peer was lost is healthy, and saves while the VMs of the next attempt boot. Alone, it was itself lost. */
@@ -91,48 +115,31 @@ function cachedEnvironmentsFor({ serviceAccount }: JobSpec, settings: ConfigSett
   return (serviceAccount === null ? shared : settings.cachedEnvironmentsOf?.(serviceAccount)) ?? null;
 }
 
-function trialOf({ ordinal, metricIds }: TrialRef): NonNullable<VmConfig['trial']> {
-  return { trialId: String(ordinal), metricIds: [...metricIds] };
-}
-
-function healthOf({ health }: JobSpec): VmConfig['health'] {
-  const { stalledAfterMs, ...actions } = health;
-  return { ...actions, ...(stalledAfterMs !== undefined && { stalledAfterSeconds: stalledAfterMs / 1_000 }) };
-}
-
-function programOf({ spec, packages }: ConfiguredJob, role: Role, settings: ConfigSettings): VmConfig['program'] {
-  const program = spec.replicaGroups.find((group) => group.role === role)?.program ?? spec.program;
+function packagesOf({ packages }: ConfiguredJob, program: Program): VmConfig['packages'] {
   const module = moduleOf(program);
-  const ofPackages = packages
+  return packages
     .filter(({ uri }) => program.packageUris.includes(uri))
     .map(({ layouts, ...ref }) => ({
       ...ref,
       layout: layouts?.find((pinned) => pinned.module === module)?.layout ?? null,
     }));
-  const common = {
-    module,
-    passesJobDir: spec.passesJobDir,
-    environment: { ...program.environment },
-    secrets: secretsOf(spec, settings.projectId),
-    packages: ofPackages,
-    ...withDefaults(spec.programOptions),
-  };
-  return program.kind === 'CONTAINER'
-    ? { command: [], args: [], container: containerOf(program, settings), ...common }
-    : { command: [...(program.command ?? [])], args: [...program.args], container: null, ...common };
 }
 
-function containerOf(
-  program: ContainerProgram,
-  { imageCredentialsOf }: ConfigSettings,
-): NonNullable<VmConfig['program']['container']> {
+function containerOf(program: ContainerProgram, { imageCredentialsOf }: ConfigSettings): VmConfig['container'] {
   if (program.image === null) {
     // Intake accepts a container with its pinned image only, so this is a defect.
     throw new Error(`The image ${program.imageUri} was not pinned.`);
   }
   const { uri, sizeBytes, user, workingDir } = program.image;
-  const credentials = imageCredentialsOf(imageHostOf(uri) ?? '');
-  return { image: uri, sizeBytes, argv: [...argvOf(program)], user, workingDir, credentials };
+  return {
+    image: uri,
+    sizeBytes,
+    ...imageDiskBytesOf(program.image),
+    argv: argvOf(program),
+    user,
+    workingDirectory: workingDir,
+    ...imageCredentialsOf(imageHostOf(uri) ?? ''),
+  };
 }
 
 function secretsOf({ secrets }: JobSpec, projectId: string): Record<string, string> {
@@ -155,7 +162,7 @@ function clusterOf(job: ConfiguredJob, settings: ConfigSettings): Record<string,
 }
 
 /** Vertex AI's form of the same: its worker pools are the roles in this order, evaluators included. */
-function clusterSpecOf(job: ConfiguredJob, settings: ConfigSettings): VmConfig['clusterSpec'] {
+function clusterSpecOf(job: ConfiguredJob, settings: ConfigSettings): VmConfig['spec']['clusterSpec'] {
   if (job.spec.service === 'AI_PLATFORM') {
     return null;
   }

@@ -9,6 +9,7 @@ import { type PackedAgent, packAgent } from '#infra/vm-agent/pack-agent.ts';
 import { withDefaults } from '#shared/domain/job-spec.ts';
 import { type Heartbeat, type HeartbeatAnswer, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { type VmConfig, vmConfigSchema } from '#shared/protocol/vm-config.ts';
+import { vmHealthOf } from '#shared/use-cases/provision/vm-health-of.ts';
 import { createBucketServer } from './vm-agent-bucket.ts';
 import type { Package } from './vm-agent-package.ts';
 
@@ -158,12 +159,25 @@ export function configure(
   packages: readonly Package[],
   change: (config: VmConfig) => Partial<VmConfig> = () => ({}),
 ): VmConfig {
+  const master = { role: 'master', index: 0 } as const;
+  const { environmentCache: _, ...options } = withDefaults({});
   const config = vmConfigSchema.parse({
-    projectId: 'dropforge-test',
-    jobId: 'digits_1',
-    attempt: 1,
-    role: 'master',
-    index: 0,
+    spec: {
+      projectId: 'dropforge-test',
+      jobId: 'digits_1',
+      attempt: 1,
+      ...master,
+      module: 'trainer.task',
+      command: [],
+      args: ['--epochs', '2'],
+      passesJobDir: true,
+      environment: {},
+      jobDir: `gs://${BUCKET}/${JOB_DIR}`,
+      cluster: { chief: ['df-digits-a1-master-0:2222'] },
+      trainingInput: { scale_tier: 'BASIC', python_module: 'trainer.task' },
+      clusterSpec: null,
+      trial: null,
+    },
     endpoints: {
       heartbeatUrl: `${cloud.url}/heartbeat`,
       heartbeatAudience: 'https://dropforge.example/heartbeat',
@@ -171,28 +185,17 @@ export function configure(
       loggingUrl: cloud.url,
       secretManagerUrl: cloud.url,
     },
-    program: {
-      module: 'trainer.task',
-      command: [],
-      args: ['--epochs', '2'],
-      passesJobDir: true,
-      environment: {},
-      secrets: {},
-      packages: packages.map((packed) => store(cloud, packed)),
-      container: null,
-      ...withDefaults({}),
-    },
-    jobDir: `gs://${BUCKET}/${JOB_DIR}`,
-    cluster: { chief: ['df-digits-a1-master-0:2222'] },
+    secrets: {},
+    packages: packages.map((packed) => store(cloud, packed)),
+    container: null,
+    options,
     replicaCount: 1,
     gpuCount: 0,
-    clusterSpec: null,
-    trainingInput: { scale_tier: 'BASIC', python_module: 'trainer.task' },
-    repeatedArguments: [],
     limits: {
       maxRunningSeconds: 60,
       setupSeconds: 60,
       stopGraceSeconds: 5,
+      finalSaveSeconds: 30,
       earlierSaveSeconds: 0,
       preemptionNoticeSeconds: 10,
       controlPlaneTimeoutSeconds: 30,
@@ -203,10 +206,10 @@ export function configure(
       logBytesMax: 2_000_000,
     },
     intervals: { heartbeatSeconds: 0.3, syncSeconds: 0.2, logSeconds: 0.2 },
-    trial: null,
-    notes: [],
-    health: {},
     cachedEnvironments: null,
+    notes: [],
+    health: vmHealthOf({}, master),
+    repeatedArguments: [],
   });
   const changed = vmConfigSchema.parse({ ...config, ...change(config) });
   cloud.attributes['dropforge-config'] = JSON.stringify(changed);

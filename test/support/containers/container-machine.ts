@@ -1,3 +1,4 @@
+import { imageDiskBytesOf } from '#shared/domain/container.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import { configure } from '../agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../agent/vm-agent-machine.ts';
@@ -7,7 +8,7 @@ import { startRegistryUnderTest } from './registry-under-test.ts';
 import { buildTestImage, type ImageBase, type ImageOptions } from './test-image.ts';
 
 type Package = Parameters<typeof configure>[1][number];
-type Container = NonNullable<VmConfig['program']['container']>;
+type Container = NonNullable<VmConfig['container']>;
 
 /** The instance id that the metadata server of the tests returns. */
 const INSTANCE_ID = '4570452845155348778';
@@ -40,10 +41,13 @@ export function startContainerMachineForEachTest(engine: EngineUnderTest) {
     },
     /** Boots the machine with a program that is a container. */
     boot({ image, argv, user = '', workingDir = '', packages = [], change = () => ({}) }: Run) {
-      const credentials = { kind: 'NONE' as const, secret: '' };
-      const container: Container = { image, sizeBytes: 50_000_000, argv: [...argv], user, workingDir, credentials };
+      const sizeBytes = 50_000_000;
+      const container: Container = {
+        ...{ image, sizeBytes, ...imageDiskBytesOf({ sizeBytes }), argv, user, workingDirectory: workingDir },
+        ...{ credentials: 'NONE', credentialsSecret: null },
+      };
       configure(local.cloud(), packages, (config) => {
-        const contained = { ...config, program: { ...config.program, module: '', args: [], container } };
+        const contained = { ...config, spec: { ...config.spec, module: '', args: [] }, container };
         return { ...contained, ...change(contained) };
       });
       return this.reboot();

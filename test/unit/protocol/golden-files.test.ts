@@ -65,10 +65,10 @@ const PARSED = Object.entries(SCHEMAS).flatMap(([name, schema]) => (schema === n
 
 /** Objects whose keys are the user's: any of them may be missing. */
 const OPEN_OBJECTS = [
-  'program.environment',
-  'program.secrets',
-  'cluster',
-  'trainingInput',
+  'spec.environment',
+  'secrets',
+  'spec.cluster',
+  'spec.trainingInput',
   'progress.metrics',
   'progress.nonFinite',
   'measurements.0.values',
@@ -168,7 +168,7 @@ function goldenJob(): JobIn<'PREPARING'> {
     jobId,
     program,
     jobDir: 'gs://dropforge-local-jobs/digits',
-    programOptions: programOptionsSchema.parse(vmConfigSchema.parse(golden('vm-config.json')).program),
+    programOptions: programOptionsSchema.parse(vmConfigSchema.parse(golden('vm-config.json')).options),
     health: { nonFinite: 'warn', stalled: 'restart', stalledAfterMs: 1_800_000 } as const,
     secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: '3' } },
   };
@@ -250,13 +250,17 @@ describe('the TypeScript sender', () => {
     };
     const programOptions = { ...job.spec.programOptions, metricsFromOutput: undefined };
     const inContainer = { ...job, spec: { ...job.spec, program, programOptions } };
-    const request = vmRequestOf(inContainer, { role: 'master', index: 0 }, { settings, timeouts: TIMEOUTS });
-    const expected = vmConfigSchema.parse(golden('vm-config-container.json')).program;
-    const produced = vmConfigSchema.parse(parseJson(request.metadata[METADATA_KEYS.config] ?? '')).program;
-    expect(produced).toEqual({
-      ...expected,
-      container: expected.container && { ...expected.container, credentials: { kind: 'NONE', secret: '' } },
-    });
+    const secret = 'projects/dropforge-local/secrets/ghcr/versions/latest';
+    const imageCredentialsOf = () => ({ credentials: 'SECRET', credentialsSecret: secret }) as const;
+    const context = { settings: { ...settings, imageCredentialsOf }, timeouts: TIMEOUTS };
+    const request = vmRequestOf(inContainer, { role: 'master', index: 0 }, context);
+    // The limits and the TrainingInput are those of the other file.
+    const partOf = (config: unknown) => {
+      const { spec, limits: _, repeatedArguments: _other, ...others } = vmConfigSchema.parse(config);
+      return { ...others, spec: { ...spec, trainingInput: null } };
+    };
+    const produced = partOf(parseJson(request.metadata[METADATA_KEYS.config] ?? ''));
+    expect(produced).toEqual(partOf(golden('vm-config-container.json')));
   });
 
   it('produces the answer to a heartbeat', async () => {

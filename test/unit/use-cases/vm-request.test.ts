@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { HEALTH_FIELDS } from '#shared/domain/health.ts';
 import type { Job, JobIn, ReplicaId } from '#shared/domain/job.ts';
 import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { SETUP_MS_MAX, SETUP_REPORT_MS, TIMEOUTS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
@@ -82,7 +83,7 @@ describe('the cluster of a job', () => {
   const vertex = { ...accepted, spec: { ...accepted.spec, service: 'VERTEX_AI' as const } };
 
   it('has worker pools in the format of Vertex AI, and its job', () => {
-    const { cluster, clusterSpec } = configOf(vertex, WORKER);
+    const { cluster, clusterSpec } = configOf(vertex, WORKER).spec;
     expect(clusterSpec?.cluster).toEqual({ workerpool0: cluster.chief, workerpool1: cluster.worker });
     expect(clusterSpec?.job).toMatchObject({
       worker_pool_specs: [{ replica_count: '1' }, { replica_count: '1' }],
@@ -92,7 +93,7 @@ describe('the cluster of a job', () => {
 
   it('has none in the format of AI Platform', () => {
     expect(
-      configOf({ ...accepted, spec: { ...accepted.spec, service: 'AI_PLATFORM' } }, MASTER).clusterSpec,
+      configOf({ ...accepted, spec: { ...accepted.spec, service: 'AI_PLATFORM' } }, MASTER).spec.clusterSpec,
     ).toBeNull();
   });
 });
@@ -105,10 +106,18 @@ it('has each list of arguments once, and says where else the agent needs it', ()
   const spec = { ...accepted.spec, service: 'VERTEX_AI', program, replicaGroups } as const;
   const text = requestFor(place({ ...accepted, spec }, 0), MASTER).metadata[METADATA_KEYS.config] ?? '';
   expect(text.split('x'.repeat(1_000))).toHaveLength(2);
-  const pool = (index: number) => ['clusterSpec', 'job', 'worker_pool_specs', index, 'python_package_spec', 'args'];
-  const of = ['program', 'args'];
+  const pool = (index: number) => [
+    'spec',
+    'clusterSpec',
+    'job',
+    'worker_pool_specs',
+    index,
+    'python_package_spec',
+    'args',
+  ];
+  const of = ['spec', 'args'];
   expect((JSON.parse(text) as VmConfig).repeatedArguments).toEqual([
-    { at: ['trainingInput', 'args'], of, start: 0, end: 3 },
+    { at: ['spec', 'trainingInput', 'args'], of, start: 0, end: 3 },
     { at: pool(0), of, start: 0, end: 3 },
     { at: pool(1), of, start: 0, end: 2 },
   ]);
@@ -122,13 +131,27 @@ describe('the secrets of a job', () => {
     };
     const job = place({ ...accepted, spec: { ...accepted.spec, secrets } }, 0);
     for (const replica of [MASTER, WORKER]) {
-      const { program } = JSON.parse(requestFor(job, replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
-      expect(program.secrets).toEqual({
+      const config = JSON.parse(requestFor(job, replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
+      expect(config.secrets).toEqual({
         HF_TOKEN: `projects/${simulatedSettings.projectId}/secrets/hf-token/versions/3`,
         WANDB_API_KEY: 'projects/shared-tools/secrets/wandb/versions/latest',
       });
     }
   });
+});
+
+it('has an action for each finding, and none that the replica cannot take', () => {
+  const health = { nonFinite: 'rollback', stalled: 'restart' } as const;
+  const actionsOf = (role: ReplicaId['role']) => {
+    const job = place({ ...accepted, spec: { ...accepted.spec, health } }, 0);
+    const { metadata } = requestFor(job, { role, index: 0 });
+    return (JSON.parse(metadata[METADATA_KEYS.config] ?? '') as VmConfig).health.actions;
+  };
+  const defaults = Object.fromEntries(Object.values(HEALTH_FIELDS).map(({ code, actions }) => [code, actions[0]]));
+  expect(actionsOf('master')).toEqual({ ...defaults, NON_FINITE: 'rollback', STALLED: 'restart' });
+  expect(actionsOf('worker')).toEqual({ ...defaults, NON_FINITE: 'warn', STALLED: 'restart' });
+  const waiting = { ...defaults, NON_FINITE: 'warn', STALLED: 'ignore', GPU_IDLE: 'ignore' };
+  expect([actionsOf('ps'), actionsOf('evaluator')]).toEqual([waiting, waiting]);
 });
 
 describe("a program's running time", () => {

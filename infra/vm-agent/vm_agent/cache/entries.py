@@ -10,7 +10,7 @@ from typing import List
 
 from vm_agent.cache.key import cpu_features
 from vm_agent.http.retry import RetryPolicy
-from vm_agent.storage.client import ObjectInfo, Storage
+from vm_agent.storage.client import ObjectInfo, Storage, split_gs_uri
 
 ARCHIVE_SUFFIX = '.tar'
 ANY_CPU = 'any'
@@ -30,20 +30,23 @@ class UnusableEntry(Exception):
 
 @dataclass(frozen=True)
 class CacheLocation:
-    bucket: str
-    prefix: str
-    """Without a trailing slash; may be empty."""
+    uri: str
+    """`gs://bucket/prefix`"""
     age_seconds_max: float
     """The length of a period. An entry is used in its own: unpinned requirements keep their versions until then."""
     entry_bytes_max: int
     """An environment with more bytes is not stored."""
+
+    @property
+    def bucket(self) -> str:
+        return split_gs_uri(self.uri)[0]
 
     def entry(self, key: str, sha256: str, is_portable: bool) -> str:
         """Returns the name of an archive; `is_portable`: none of its packages was compiled for one kind of CPU."""
         return f'{self.folder(key)}{ANY_CPU if is_portable else cpu_features()}-{sha256}{ARCHIVE_SUFFIX}'
 
     def folder(self, key: str) -> str:
-        return '/'.join(filter(None, [self.prefix, key])) + '/'
+        return f'{split_gs_uri(self.uri)[1]}/{key}/'
 
 
 def sha256_of(entry: ObjectInfo) -> str:

@@ -12,11 +12,6 @@ from vm_agent.container.engine import Engine
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 
-# The space that any image takes: its layers compressed, and unpacked to at least the same size. As in
-# shared/use-cases/intake/check-image.ts.
-NEEDED_FACTOR = 2
-# The estimate for a disk to request: most layers unpack to twice their size.
-ESTIMATED_FACTOR = 3
 GIB = 1 << 30
 # Stays free for the other programs of the machine, and for what ends the attempt.
 RESERVE_BYTES_MAX = GIB
@@ -78,10 +73,10 @@ class PullSpace:
 
 
 def compare_space(spec: ContainerSpec, disk: Disk, allowance: DiskAllowance, has_images: bool) -> Optional[ExitReport]:
-    needed_bytes = spec.size_bytes * (1 if has_images else NEEDED_FACTOR)
+    needed_bytes = spec.size_bytes if has_images else spec.disk_bytes_min
     if disk.free_bytes >= needed_bytes:
         return None
-    missing_bytes = ESTIMATED_FACTOR * spec.size_bytes - disk.free_bytes
+    missing_bytes = spec.disk_bytes_estimate - disk.free_bytes
     if allowance.is_own_disk:
         remedy = f'Request a boot disk of {_to_gib(disk.size_bytes + missing_bytes)} GiB (bootDiskSizeGb)'
     else:

@@ -12,6 +12,9 @@ class ContainerSpec:
     """`host/repository@sha256:...`, for the platform of this VM."""
     size_bytes: int
     """The size of the download: all layers, compressed."""
+    disk_bytes_min: int
+    """The space that the image takes of a disk that has no other images."""
+    disk_bytes_estimate: int
     argv: Tuple[str, ...]
     """The whole command line; `--job-dir` may be appended."""
     user: str
@@ -20,5 +23,5 @@ class ContainerSpec:
     """The image's; empty for `/`."""
     credentials: str
     """How the registry knows this VM: NONE, GOOGLE (the service account's token) or SECRET."""
-    credentials_secret: Optional[str] = None
+    credentials_secret: Optional[str]
     """With SECRET, `projects/P/secrets/S/versions/V`, whose payload is `user:password`."""

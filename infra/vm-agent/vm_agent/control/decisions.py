@@ -14,8 +14,6 @@ from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, LINE_CHARS_MAX, Dec
 from vm_agent.program.gpu_faults import describe_fault
 from vm_agent.program.saved_uris import find_saved_uris
 
-# Reserved out of a notice for the time after the program: the last changed files, the manifest and the exit report.
-FINAL_SAVE_SECONDS = 30.0
 # The length of a line of evidence: at most 20 lines are before the tail, which has the rest of what a heartbeat and a
 # cause may have.
 ROOT_LINE_CHARS_MAX = 400
@@ -112,12 +110,12 @@ def check_limits(limits: Limits, readings: Readings) -> Optional[StopNotice]:
 
 def grace_seconds(notice: StopNotice, limits: Limits) -> float:
     """
-    Returns the time between SIGTERM and SIGKILL: what the notice leaves, less FINAL_SAVE_SECONDS or, if it is short,
-    half of it.
+    Returns the time between SIGTERM and SIGKILL: what the notice leaves, less the time of the final save or, if the
+    notice is short, half of it.
     """
     if notice.seconds_left is None:
         return limits.stop_grace_seconds
-    return max(notice.seconds_left - FINAL_SAVE_SECONDS, notice.seconds_left / 2)
+    return max(notice.seconds_left - limits.final_save_seconds, notice.seconds_left / 2)
 
 
 def describe_stuck(exception: Sequence[str]) -> str:

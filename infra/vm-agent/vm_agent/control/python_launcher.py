@@ -101,7 +101,7 @@ class PythonLauncher:
 
 
 def _environment_cache(replica: Replica) -> Optional[EnvironmentCache]:
-    location = replica.config.environment_cache
+    location = replica.config.cached_environments
     if location is None:
         return None
     return EnvironmentCache(

@@ -20,7 +20,7 @@ def report_rejected_config(metadata: MetadataServer, error: ConfigError) -> bool
         config = json.loads(metadata.attribute('dropforge-config'))
         body = {
             'protocol': PROTOCOL_VERSION,
-            **{key: config[key] for key in ('jobId', 'attempt', 'role', 'index')},
+            **{key: config.get('spec', config)[key] for key in ('jobId', 'attempt', 'role', 'index')},
             # After those of an earlier boot, if there was one.
             'sequence': int(time.time()),
             'phase': 'EXITED',

@@ -95,7 +95,7 @@ class HealthMonitor:
     def quiet_fraction(self) -> float:
         """Returns the time without activity as a fraction of the limit; 0 if the program does not run."""
         with self._lock:
-            if not self._is_running or self._policy.action_of('STALLED') == 'ignore':
+            if not self._is_running or self._policy.actions['STALLED'] == 'ignore':
                 return 0.0
             return self._pace.quiet_seconds(self._clock()) / self._pace.limit_seconds()
 
@@ -163,7 +163,7 @@ class HealthMonitor:
                 'DIVERGING': self._curves.is_diverging,
             }
             for finding in self._findings():
-                action = self._policy.action_of(finding.code)
+                action = self._policy.actions[finding.code]
                 if decisive.get(finding.code) and action in DECISIVE_ACTIONS:
                     return Decision(finding, action, self._find_bad_since())
             return None
@@ -182,7 +182,7 @@ class HealthMonitor:
             *self._memory.findings(),
             *self._disk.findings(),
         ]
-        return [finding for finding in found if self._policy.action_of(finding.code) != 'ignore']
+        return [finding for finding in found if self._policy.actions[finding.code] != 'ignore']
 
 
 def replace_until(finding: Finding, until: float) -> Finding:

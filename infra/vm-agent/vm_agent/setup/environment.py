@@ -25,6 +25,16 @@ REFERENCE_PATTERN = re.compile(r'(\$?)\$\(([A-Za-z_][A-Za-z0-9_]*)\)')
 
 
 @dataclass(frozen=True)
+class Trial:
+    """The trial of a tuning that the job is."""
+
+    trial_id: str
+    """From '1'."""
+    metric_ids: Tuple[str, ...]
+    """The metrics whose history is reported."""
+
+
+@dataclass(frozen=True)
 class ReplicaSpec:
     """Which replica of which job this VM runs, and its program."""
 
@@ -45,10 +55,10 @@ class ReplicaSpec:
     cluster: Mapping[str, Tuple[str, ...]]
     """`host:port` addresses by task type."""
     training_input: Mapping[str, Any]
-    cluster_spec: Optional[Mapping[str, Any]] = None
+    cluster_spec: Optional[Mapping[str, Any]]
     """`cluster` and `job` of CLUSTER_SPEC as on Vertex AI; None on AI Platform."""
-    trial_id: Optional[str] = None
-    """The id of a tuning's trial, from '1'; None for a job that is not a trial."""
+    trial: Optional[Trial]
+    """None for a job that is not a trial."""
 
     @property
     def name(self) -> str:
@@ -131,7 +141,7 @@ def _service_environment(spec: ReplicaSpec, paths: ProgramPaths) -> Dict[str, st
         'CLOUD_ML_JOB_ID': spec.job_id,
         'CLOUD_ML_PROJECT_ID': spec.project_id,
         'CLOUD_ML_HP_METRIC_FILE': str(paths.hypertune_file),
-        'CLOUD_ML_TRIAL_ID': spec.trial_id or '0',
+        'CLOUD_ML_TRIAL_ID': '0' if spec.trial is None else spec.trial.trial_id,
         'AIP_MODEL_DIR': f'{spec.job_dir}/model/',
         'AIP_CHECKPOINT_DIR': f'{spec.job_dir}/checkpoints/',
         # A local path, unlike the others: every writer of event files can open it, and can append to a file.
@@ -184,13 +194,11 @@ def describe_cluster(spec: ReplicaSpec) -> Dict[str, Any]:
 
 def _trial_of(spec: ReplicaSpec) -> Dict[str, str]:
     """Both services add the trial to `task` in hyperparameter tuning, as text (distributed training details)."""
-    return {} if spec.trial_id is None else {'trial': spec.trial_id}
+    return {} if spec.trial is None else {'trial': spec.trial.trial_id}
 
 
 def task_type(spec: ReplicaSpec) -> str:
-    if spec.role != 'master':
-        return spec.role
-    return 'master' if 'master' in spec.cluster and TASK_TYPE_OF_MASTER not in spec.cluster else TASK_TYPE_OF_MASTER
+    return TASK_TYPE_OF_MASTER if spec.role == 'master' else spec.role
 
 
 def network_variables(spec: ReplicaSpec) -> Dict[str, str]:
@@ -209,7 +217,7 @@ def _list_ranked(spec: ReplicaSpec) -> Tuple[List[str], Optional[int]]:
     """Returns the addresses by rank, the master's first in every attempt, and the rank of this replica if it has one."""
     members = [
         (role, index, address)
-        for role in ('master', *RANKED_ROLES)
+        for role in RANKED_ROLES
         for index, address in enumerate(spec.cluster.get(role, ()))
     ]
     mine = [rank for rank, (role, index, _) in enumerate(members) if (role, index) == (task_type(spec), spec.index)]

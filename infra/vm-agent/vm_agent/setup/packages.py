@@ -8,7 +8,7 @@ from vm_agent.http.retry import RetryPolicy
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.setup.package_layout import PackageLayout, layout_of_earlier_job
 from vm_agent.setup.source_tree import InvalidArchive, unpack
-from vm_agent.storage.client import ObjectInfo, Storage, StorageRejected
+from vm_agent.storage.client import ObjectInfo, Storage, StorageRejected, split_gs_uri
 from vm_agent.storage.download import ContentMismatch, download_file
 
 
@@ -16,8 +16,7 @@ from vm_agent.storage.download import ContentMismatch, download_file
 class Package:
     """One generation of an object, with the checksum that it had when it was validated."""
 
-    bucket: str
-    name: str
+    uri: str
     generation: str
     crc32c: str
     size_bytes: int
@@ -26,7 +25,7 @@ class Package:
 
     @property
     def file_name(self) -> str:
-        return self.name.rsplit('/', 1)[-1]
+        return self.uri.rsplit('/', 1)[-1]
 
 
 @dataclass(frozen=True)
@@ -66,16 +65,15 @@ def download_packages(
 
 def _download(storage: Storage, package: Package, target: Path, policy: RetryPolicy) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    expected = ObjectInfo(
-        package.bucket, package.name, package.generation, package.size_bytes, package.crc32c, None, None
-    )
+    bucket, name = split_gs_uri(package.uri)
+    expected = ObjectInfo(bucket, name, package.generation, package.size_bytes, package.crc32c, None, None)
     try:
         download_file(storage, expected, target, policy)
     except (StorageRejected, ContentMismatch) as error:
         raise ReplicaEnded(
             ExitReport(
                 'PACKAGE_UNREADABLE',
-                f'Package gs://{package.bucket}/{package.name} (generation {package.generation}) '
+                f'Package {package.uri} (generation {package.generation}) '
                 'could not be downloaded as it was validated.',
                 evidence=(str(error),),
             )

@@ -58,7 +58,7 @@ export const JOB_FIELDS = {
     omitted: '–',
     examples: ['trainer.task'],
     synonyms: ['pythonModule'],
-    goesTo: { spec: 'program.module', vm: 'config.program.module' },
+    goesTo: { spec: 'program.module', vm: 'config.spec.module' },
   }),
   image: field(inProgram('imageUri'), text(), {
     description: 'A container image to run; a module and packages are mounted into it.',
@@ -73,7 +73,7 @@ export const JOB_FIELDS = {
     omitted: "the module, or the image's entry point",
     examples: [['torchrun', '--nproc_per_node=2', 'train.py']],
     synonyms: ['containerCommand'],
-    goesTo: { spec: 'program.command', vm: 'config.program.command' },
+    goesTo: { spec: 'program.command', vm: 'config.spec.command' },
   }),
   args: field(inProgram('args'), ARGUMENTS, {
     description:
@@ -81,7 +81,7 @@ export const JOB_FIELDS = {
     omitted: 'none',
     examples: [{ epochs: 10, verbose: true }, ['--epochs', '10']],
     synonyms: ['containerArgs'],
-    goesTo: { spec: 'program.args', vm: 'config.program.args' },
+    goesTo: { spec: 'program.args', vm: 'config.spec.args' },
   }),
   resumeArguments: RESUME_ARGUMENTS,
   workdir: WORKDIR,
@@ -91,14 +91,14 @@ export const JOB_FIELDS = {
     omitted: 'the package that contains the job file',
     examples: [['dist/trainer-0.1.tar.gz']],
     synonyms: ['packageUris', 'packagePath'],
-    goesTo: { spec: 'program.packageUris', vm: 'config.program.packages' },
+    goesTo: { spec: 'program.packageUris', vm: 'config.packages' },
   }),
   env: field(inProgram('environment'), textMap(OPTIONAL_SCALARS), {
     description: 'Environment variables of the program.',
     omitted: 'none',
     examples: [{ NCCL_DEBUG: 'INFO' }],
     synonyms: ['envs', 'environment'],
-    goesTo: { spec: 'program.environment', vm: 'config.program.environment' },
+    goesTo: { spec: 'program.environment', vm: 'config.spec.environment' },
   }),
   secrets: field(
     inJob('secrets'),
@@ -115,7 +115,7 @@ export const JOB_FIELDS = {
       omitted: 'none',
       examples: [{ WANDB_API_KEY: 'wandb-key', HF_TOKEN: 'hf-token:3' }],
       synonyms: ['secretEnv', 'dropforgeSecrets'],
-      goesTo: { spec: 'secrets', vm: 'config.program.secrets' },
+      goesTo: { spec: 'secrets', vm: 'config.secrets' },
     },
   ),
   nice: programOption(
@@ -134,27 +134,30 @@ export const JOB_FIELDS = {
       synonyms: ['niceness', 'renice'],
     },
   ),
-  environmentCache: programOption('environmentCache', flag({ default: true }), {
-    description:
-      'Whether the requirements may be packages that a job with the same requirements has installed within the last week; false installs them again.',
-    omitted: 'true',
-    examples: [false],
-    synonyms: ['cache', 'packageCache'],
-  }),
+  environmentCache: {
+    ...programOption('environmentCache', flag({ default: true }), {
+      description:
+        'Whether the requirements may be packages that a job with the same requirements has installed within the last week; false installs them again.',
+      omitted: 'true',
+      examples: [false],
+      synonyms: ['cache', 'packageCache'],
+    }),
+    goesTo: { spec: 'programOptions.environmentCache', vm: 'config.cachedEnvironments' },
+  },
   metricsFromOutput: METRICS_FROM_OUTPUT,
   runtime: field(inJob('runtimeVersion'), text(VERSION), {
     description: 'The runtime version, which selects a machine image.',
     omitted: "the deployment's",
     examples: ['2.11'],
     synonyms: ['runtimeVersion'],
-    goesTo: { spec: 'runtimeVersion', vm: 'config.trainingInput.runtime_version' },
+    goesTo: { spec: 'runtimeVersion', vm: 'config.spec.trainingInput.runtime_version' },
   }),
   python: field(inJob('pythonVersion'), text(VERSION), {
     description: 'The Python version.',
     omitted: "the image's",
     examples: ['3.11'],
     synonyms: ['pythonVersion'],
-    goesTo: { spec: 'pythonVersion', vm: 'config.trainingInput.python_version' },
+    goesTo: { spec: 'pythonVersion', vm: 'config.spec.trainingInput.python_version' },
   }),
   gpu: field(inMaster('accelerator'), gpus(parentOf), {
     description: 'The GPUs of each machine: `T4`, `2 x T4` or `T4:2`; short names or the API’s, `NVIDIA_TESLA_T4`.',
@@ -219,7 +222,7 @@ export const JOB_FIELDS = {
     description: 'The region of all machines.',
     omitted: "the deployment's",
     examples: ['us-central1', 'europe-west4', 'asia-east1'],
-    goesTo: { spec: 'region', vm: 'config.trainingInput.region' },
+    goesTo: { spec: 'region', vm: 'config.spec.trainingInput.region' },
   }),
   maxRuntime: field(inJob('maxRunningTime'), duration(MAX_RUNNING_MS_MAX), {
     description: 'How long the job may run, all attempts together; then it fails.',
@@ -233,7 +236,7 @@ export const JOB_FIELDS = {
     omitted: '24 hours while it waits for a quota, otherwise it waits indefinitely',
     examples: ['2h'],
     synonyms: ['maxWaitTime', 'maxWaitDuration'],
-    goesTo: { spec: 'limits.maxWaitMs', vm: 'config.trainingInput.scheduling.max_wait_time' },
+    goesTo: { spec: 'limits.maxWaitMs', vm: 'config.spec.trainingInput.scheduling.max_wait_time' },
   }),
   retries: field(
     inJob('restartsMax'),
@@ -260,7 +263,7 @@ export const JOB_FIELDS = {
     omitted: 'a new directory',
     examples: ['gs://my-bucket/runs/first'],
     synonyms: ['jobDir', 'baseOutputDirectory'],
-    goesTo: { spec: 'jobDir', vm: 'config.jobDir' },
+    goesTo: { spec: 'jobDir', vm: 'config.spec.jobDir' },
   }),
   outputs: OUTPUTS,
   workdirOutputs: WORKDIR_OUTPUTS,

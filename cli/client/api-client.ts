@@ -42,9 +42,9 @@ export type ApiClient = {
   /** Lists up to `countMax` jobs, newest first, from as many pages as needed. */
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
-  /** Lists what changed of the job since the answer with this marker. */
   /** Returns the events that changed a job or tuning, oldest first. */
   getHistory(jobId: string): Promise<readonly HistoryEntry[]>;
+  /** Lists what changed of the job since the answer with this marker. */
   listChanges(jobId: string, marker: string | undefined): Promise<Changes>;
   cancelJob(jobId: string): Promise<JobView>;
   /** Names the VM in which a shell can be opened; the deployment records who asks for which command. */

@@ -28,6 +28,8 @@ export function openFunctionsLog(
   mkdirSync(dataDir, { recursive: true });
   let sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
+  let lastUsage = '';
+
   function append(entry: Entry): void {
     // On Google Cloud, Cloud Logging adds the time (docs, "Structured logging").
     const line = `${JSON.stringify({ time: new Date().toISOString(), ...entry })}\n`;
@@ -43,6 +45,13 @@ export function openFunctionsLog(
     path,
     write(line) {
       const entry = entrySchema.parse(JSON.parse(line));
+      if (entry.kind === 'usage') {
+        // A tick each second would leave no room for what happened.
+        if (line === lastUsage) {
+          return;
+        }
+        lastUsage = line;
+      }
       try {
         append(entry);
       } catch (error) {

@@ -63,6 +63,16 @@ describe('the functions log', () => {
     expect(kept.length).toBeGreaterThan(10);
   });
 
+  it('has what VMs use only when it changes: here, the reconciler ticks each second', async () => {
+    const { log, logger } = open();
+    for (const vms of [0, 0, 1, 1, 0]) {
+      logger.log('INFO', `${vms} VMs`, { kind: 'usage', vms });
+      logger.log('DEBUG', 'tick');
+    }
+    const usages = (await readEntries(log.path)).filter(({ kind }) => kind === 'usage');
+    expect(usages.map(({ vms }) => vms)).toEqual([0, 1, 0]);
+  });
+
   it('is followed by its transitions, across rotations, whatever other lines it has', async () => {
     const read = openTransitionLog(dataDir);
     const readIds = async () => (await read()).map(({ jobId }) => jobId);

@@ -83,7 +83,7 @@ describe('imports', () => {
     expect([...next.keys()].filter((folder) => reaches(next, folder, folder))).toEqual([]);
   });
 
-  it.each(['shared/domain/'])('of %s lead to the folder itself, and to schemas', (folder) => {
+  it.each(['shared/domain/', 'shared/machine/'])('of %s lead to the folder itself, and to schemas', (folder) => {
     const others = within(folder).filter(({ to, specifier }) => !to?.startsWith(folder) && specifier !== 'zod');
     expect(others.map(show)).toEqual([]);
   });

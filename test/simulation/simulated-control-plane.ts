@@ -10,20 +10,17 @@ import { keepsVm } from '#shared/domain/ownership.ts';
 import { UNINTERRUPTED } from '#shared/domain/replica.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { addUsage, findExceeded, type VmLimits } from '#shared/domain/vm-limits.ts';
+import { publishOutboxes, wakeDue } from '#shared/machine/machine.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import { provisionMessageSchema, teardownMessageSchema, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
+import { jobMachine } from '#shared/use-cases/handle-job-event.ts';
+import { tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
 import { usageOf } from '#shared/use-cases/limits/vm-usage.ts';
 import { provision } from '#shared/use-cases/provision/provision.ts';
-import {
-  endExpiredLeases,
-  publishOutboxes,
-  publishTuningOutboxes,
-  wakeDueJobs,
-  wakeDueTunings,
-} from '#shared/use-cases/reconcile/reconcile.ts';
+import { endExpiredLeases, wakeDueJobs } from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
 import { noLog } from '../support/collected-log.ts';
 import { createPlacingDeliveries } from './placing-deliveries.ts';
@@ -302,12 +299,12 @@ export function createControlPlane(world: ControlPlaneWorld) {
   }
 
   every(RECONCILE_EVERY_MS, async () => {
-    await (has('publishOutbox') ? publishOutboxes(ports) : undefined);
+    await (has('publishOutbox') ? publishOutboxes(jobMachine(ports)) : undefined);
     await (has('leases') ? endExpiredLeases(ports, now()) : undefined);
     await (has('wakeDueJobs') ? wakeDueJobs(ports, now()) : undefined);
     if (hasTunings) {
-      await publishTuningOutboxes(ports);
-      await wakeDueTunings(ports, now());
+      await publishOutboxes(tuningMachine(ports));
+      await wakeDue(tuningMachine(ports), now());
     }
   });
   every(SWEEP_EVERY_MS, async () => (has('sweep') ? sweep(ports, now()) : undefined));

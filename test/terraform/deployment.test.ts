@@ -14,9 +14,9 @@ import {
   UNINDEXED_FIELDS,
 } from '#infra/google-cloud/firestore/collections.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
+import { COMMIT_TRIES_MAX } from '#shared/machine/machine.ts';
 import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
 import { MANAGED_BY } from '#shared/protocol/vm-labels.ts';
-import { TUNING_COMMIT_TRIES_MAX } from '#shared/use-cases/handle-tuning-event.ts';
 import { type AppliedRoot, describeAppliedRoot, PROJECT, VARIABLES } from '../support/terraform/applied-root.ts';
 
 const PAGE_URL = 'https://dropforge-page-123456789012.us-central1.run.app';
@@ -106,7 +106,7 @@ function describeDeployment({
     it('handle no more messages of tunings at once than one commit has tries', () => {
       const { max_instance_count, max_instance_request_concurrency } = configOf('tuning');
       expect(Number(max_instance_count) * Number(max_instance_request_concurrency)).toBeLessThanOrEqual(
-        TUNING_COMMIT_TRIES_MAX,
+        COMMIT_TRIES_MAX,
       );
     });
 

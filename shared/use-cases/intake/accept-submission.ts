@@ -3,10 +3,11 @@ import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
 import type { JobSource, PackageRef, TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
+import { createRecord, publishOutbox } from '#shared/machine/machine.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { newTuning } from '#shared/tuning/new-tuning.ts';
-import { createJob, type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
-import { createTuning, publishTuningOutbox, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
+import { type EventPorts, jobMachine } from '#shared/use-cases/handle-job-event.ts';
+import { type TuningEventPorts, tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
 import { enforceSizeLimit, newJob } from '#shared/use-cases/intake/new-job.ts';
 import { readSubmitted, updateOf } from '#shared/use-cases/reports/read-submitted.ts';
 
@@ -39,13 +40,13 @@ export async function acceptJob(ports: AcceptPorts, accepted: Accepted): Promise
   if (taken !== null) {
     return taken;
   }
-  if ((await createJob(ports, job, [provisionOf(job), jobUpdateOf(job)])) === 'EXISTS') {
+  if ((await createRecord(jobMachine(ports), job, [provisionOf(job), jobUpdateOf(job)])) === 'EXISTS') {
     const other = await findOther(ports, job);
     if (other !== null) {
       return other;
     }
   }
-  await publishOutbox(ports, job.jobId);
+  await publishOutbox(jobMachine(ports), job.jobId);
   return 'ACCEPTED';
 }
 
@@ -65,13 +66,13 @@ export async function acceptTuning(
   if (taken !== null) {
     return taken;
   }
-  if ((await createTuning(ports, tuning, effects)) === 'EXISTS') {
+  if ((await createRecord(tuningMachine(ports), tuning, effects)) === 'EXISTS') {
     const other = await findOther(ports, submitted);
     if (other !== null) {
       return other;
     }
   }
-  await publishTuningOutbox(ports, tuning.tuningId);
+  await publishOutbox(tuningMachine(ports), tuning.tuningId);
   return 'ACCEPTED';
 }
 

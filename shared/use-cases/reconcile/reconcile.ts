@@ -3,15 +3,12 @@ import { elapsedMs } from '#shared/domain/history.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { evaluateLease, extendLease } from '#shared/domain/lease.ts';
 import type { Replica } from '#shared/domain/replica.ts';
+import { attemptAll } from '#shared/machine/attempt-all.ts';
+import { publishOutboxes, WORK_PER_TICK_MAX, wakeDue } from '#shared/machine/machine.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
-import { attemptAll } from '#shared/use-cases/attempt-all.ts';
-import { type EventPorts, handleJobEvent, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
-import {
-  handleTuningEvent,
-  publishTuningOutbox,
-  type TuningEventPorts,
-} from '#shared/use-cases/handle-tuning-event.ts';
+import { type EventPorts, jobMachine } from '#shared/use-cases/handle-job-event.ts';
+import { type TuningEventPorts, tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
 import { logDecision } from '#shared/use-cases/log-lines.ts';
 import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
@@ -20,20 +17,18 @@ type JobPorts = EventPorts & { readonly replicas: ReplicaStore };
 
 export type ReconcilePorts = JobPorts & TuningEventPorts;
 
-/** Limit on each kind of work per tick; the next tick continues. */
-const WORK_PER_TICK_MAX = 200;
-
 /**
  * One tick of the reconciler: recovers from lost messages, crashes and unreachable VMs. It queries only what is due: a
  * healthy replica, or a job or tuning whose deadline has not passed, costs no read.
  */
 export async function reconcile(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
   const parts = [
-    () => publishOutboxes(ports),
-    () => publishTuningOutboxes(ports),
+    () => publishOutboxes(jobMachine(ports)),
+    () => publishOutboxes(tuningMachine(ports)),
     () => endExpiredLeases(ports, now),
     () => wakeDueJobs(ports, now),
-    () => wakeDueTunings(ports, now),
+    // A lost suggestion, trial end or cancellation is requested again.
+    () => wakeDue(tuningMachine(ports), now),
     () => logUsage(ports),
   ];
   await attemptAll(parts, (part) => part());
@@ -45,36 +40,9 @@ async function logUsage({ jobs, logger }: EventPorts): Promise<void> {
   logger.log('INFO', `${vms} VMs`, { kind: 'usage', vms, usdPerHour: microUsdPerHour / 1e6, unpricedVms });
 }
 
-/** Publishes the outbox entries of processes that died after their commit. */
-export async function publishOutboxes(ports: EventPorts): Promise<void> {
-  await attemptAll(await ports.jobs.listWithOutbox(WORK_PER_TICK_MAX), (jobId) => publishOutbox(ports, jobId));
-}
-
-/** Does the same as `publishOutboxes` for tunings. */
-export async function publishTuningOutboxes(ports: TuningEventPorts): Promise<void> {
-  const tuningIds = await ports.tunings.listWithOutbox(WORK_PER_TICK_MAX);
-  await attemptAll(tuningIds, (tuningId) => publishTuningOutbox(ports, tuningId));
-}
-
-/** Does the same as `wakeDueJobs` for tunings: a lost suggestion, trial end or cancellation is requested again. */
-export async function wakeDueTunings(ports: TuningEventPorts, now: TimestampMs): Promise<void> {
-  await attemptAll(await ports.tunings.listDue(now, WORK_PER_TICK_MAX), async ({ id: tuningId, wakeAt }) => {
-    const eventId = `deadline-${wakeAt}-${now}`;
-    await handleTuningEvent(ports, { type: 'DEADLINE_PASSED', eventId, tuningId, at: now });
-  });
-}
-
-/**
- * Tells every due job that its deadline has passed. The event id contains deadline and tick. The rules make sure that
- * two ticks wake a job once; an id without the tick would not do, since a late answer can set the deadline back to a
- * time for which the job was woken before. A failure that is held is evaluated at each of these deadlines.
- */
+/** Wakes the jobs that are due (`wakeDue`). A failure that is held is evaluated at each of these deadlines. */
 export async function wakeDueJobs(ports: JobPorts, now: TimestampMs): Promise<void> {
-  await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), async ({ id: jobId, wakeAt }) => {
-    const eventId = `deadline-${wakeAt}-${now}`;
-    const job = await handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId, at: now });
-    await resolveHeldFailure(ports, job, now);
-  });
+  await wakeDue(jobMachine(ports), now, (job) => resolveHeldFailure(ports, job, now));
 }
 
 /**

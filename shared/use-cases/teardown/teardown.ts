@@ -1,8 +1,8 @@
 import { causeOf } from '#shared/domain/cause.ts';
 import { isPlaced, type Job, type TimestampMs } from '#shared/domain/job.ts';
 import { keepsVm, ownsVm } from '#shared/domain/ownership.ts';
+import { attemptAll } from '#shared/machine/attempt-all.ts';
 import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-provider.ts';
-import { attemptAll } from '#shared/use-cases/attempt-all.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { logDecision } from '#shared/use-cases/log-lines.ts';

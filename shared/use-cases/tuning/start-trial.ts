@@ -1,7 +1,8 @@
 import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
+import { createRecord, publishOutbox } from '#shared/machine/machine.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
-import { createJob, type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
+import { type EventPorts, jobMachine } from '#shared/use-cases/handle-job-event.ts';
 import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
 import { stopTrial } from '#shared/use-cases/tuning/stop-trial.ts';
 import { readTrial, type TrialId, trialJobOf } from '#shared/use-cases/tuning/trial-job.ts';
@@ -30,14 +31,14 @@ export async function startTrial(ports: StartTrialPorts, id: TrialId, now: Times
   if (existing === undefined) {
     const job = trialJobOf(tuning, trial, { now, timeouts: ports.timeouts });
     // If it exists by now, another delivery of this message or a request to stop the trial was faster.
-    await createJob(ports, job, [provisionOf(job), jobUpdateOf(job)]);
+    await createRecord(jobMachine(ports), job, [provisionOf(job), jobUpdateOf(job)]);
     // The tuning may have counted the trial as lost since it was read, and would never end a job that it does not know.
     if (!(await isAwaited(ports, id))) {
       await stopTrial(ports, { ...id, how: 'CANCEL' }, now);
       return;
     }
   }
-  await publishOutbox(ports, trial.jobId);
+  await publishOutbox(jobMachine(ports), trial.jobId);
 }
 
 async function isAwaited({ tunings }: StartTrialPorts, id: TrialId): Promise<boolean> {

@@ -1,6 +1,7 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
-import { createJob, type EventPorts, handleJobEvent, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
+import { createRecord, publishOutbox } from '#shared/machine/machine.ts';
+import { type EventPorts, handleJobEvent, jobMachine } from '#shared/use-cases/handle-job-event.ts';
 import { cancelEventOf } from '#shared/use-cases/intake/cancel-job.ts';
 import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
 import { readTrial, type TrialId, trialJobOf } from '#shared/use-cases/tuning/trial-job.ts';
@@ -28,9 +29,9 @@ export async function stopTrial(ports: StopTrialPorts, { how, ...id }: StopReque
   } else if (job === undefined) {
     const unstarted = trialJobOf(found.tuning, found.trial, { now, timeouts: ports.timeouts });
     const cancelled = transition(unstarted, cancel, ports.timeouts);
-    if ((await createJob(ports, cancelled.job, cancelled.effects)) === 'EXISTS') {
+    if ((await createRecord(jobMachine(ports), cancelled.job, cancelled.effects)) === 'EXISTS') {
       await handleJobEvent(ports, event);
     }
-    await publishOutbox(ports, jobId);
+    await publishOutbox(jobMachine(ports), jobId);
   }
 }

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteRecordStore } from '#infra/embedded/job-state/record-store.ts';
 import { createFirestoreRecordStore } from '#infra/google-cloud/firestore/firestore-record-store.ts';
+import type { Machine } from '#shared/machine/machine.ts';
 import type { RecordStore } from '#shared/machine/record-store.ts';
 
 const common = { id: z.string(), createdAt: z.int(), left: z.int().min(0) };
@@ -63,3 +64,36 @@ export const COUNTDOWNS = {
   effectOf: (left: number): Bell => ({ type: 'RING', id: 'digits', left }),
   facts: {},
 };
+
+export type CountdownEvent = {
+  readonly eventId: string;
+  readonly id: string;
+  readonly type: 'SECOND_PASSED' | 'RESTARTED';
+};
+
+/** The row of the machine: its rules, and its one topic. */
+export function countdownMachine(
+  records: CountdownStore,
+  { bells, log }: { readonly bells: (bell: Bell) => Promise<unknown>; readonly log: string[] },
+): Machine<Countdown, CountdownEvent, Bell> {
+  return {
+    name: 'Countdown',
+    records,
+    idOf: ({ id }) => id,
+    deadlineOf: (id, { eventId }) => ({ type: 'SECOND_PASSED', eventId, id }),
+    publish: bells,
+    onCommitted: ({ left }, { revision }) => log.push(`${revision}: ${left}`),
+    transition(record, { type }) {
+      if (type !== 'SECOND_PASSED' || record.status === 'CLOSED') {
+        return { record, effects: [] };
+      }
+      const { id, createdAt, wakeAt } = record;
+      const left = record.left - 1;
+      const next = { id, createdAt, left };
+      const effects = [{ type: 'RING' as const, id, left }];
+      return left > 0
+        ? { record: { ...next, status: 'COUNTING', wakeAt: wakeAt + 1_000 }, effects }
+        : { record: { ...next, status: 'CLOSED' }, effects };
+    },
+  };
+}

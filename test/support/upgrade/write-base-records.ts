@@ -3,10 +3,11 @@ import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
 import type { JobEvent, JobEventType } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
+import { publishOutbox } from '#shared/machine/machine.ts';
 import { JOB_UPDATE_SCHEMA_VERSION, type NotificationTest, type UploadRefused } from '#shared/protocol/job-update.ts';
 import type { TuningMessage } from '#shared/protocol/stage-message.ts';
-import { handleJobEvent, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
-import { publishTuningOutbox } from '#shared/use-cases/handle-tuning-event.ts';
+import { handleJobEvent, jobMachine } from '#shared/use-cases/handle-job-event.ts';
+import { tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
 import { eventsFor, holdingJob, queuedJob } from '../domain/example-job.ts';
 import { exampleReplica } from '../domain/example-replica.ts';
 import { closedTuning, exampleCurve, runningTrial, searchingTuning, succeededTrial } from '../domain/example-tuning.ts';
@@ -55,7 +56,7 @@ async function writeJobs(stores: Stores): Promise<void> {
   const trial = { tuningId: 'searching', ordinal: 1 };
   const ofTrial = { ...queuedJob(), jobId: 'searching_trial_1', trial: { ...trial, metricIds: ['accuracy'] } };
   await stores.jobs.create(ofTrial, [{ type: 'REPORT_TRIAL', jobId: ofTrial.jobId, ...trial }]);
-  await publishOutbox(stores, ofTrial.jobId);
+  await publishOutbox(jobMachine(stores), ofTrial.jobId);
 }
 
 async function writeTunings(stores: Stores): Promise<void> {
@@ -72,7 +73,7 @@ async function writeTunings(stores: Stores): Promise<void> {
     { type: 'STOP_TRIAL', tuningId, ordinal: 2, how: 'STOP' },
     update,
   ]);
-  await publishTuningOutbox(stores, tuningId);
+  await publishOutbox(tuningMachine(stores), tuningId);
   await stores.tunings.commit({
     expectedRevision: 1,
     eventId: 'suggested',

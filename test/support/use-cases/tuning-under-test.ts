@@ -9,13 +9,14 @@ import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Study } from '#shared/domain/study.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { publishOutbox } from '#shared/machine/machine.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import type { TuningMessage } from '#shared/protocol/stage-message.ts';
 import { newTuning } from '#shared/tuning/new-tuning.ts';
 import { trialJobIdOf } from '#shared/tuning/trial.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
-import { publishTuningOutbox } from '#shared/use-cases/handle-tuning-event.ts';
+import { tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
 import { eventsFor, queuedJob } from '../domain/example-job.ts';
 import { exampleCurve, STUDY } from '../domain/example-tuning.ts';
 
@@ -104,7 +105,7 @@ export function openTuning(study: Partial<Study> = {}) {
         timeouts: TIMEOUTS,
       });
       await ports.tunings.create(tuning, effects);
-      await publishTuningOutbox(ports, 'digits');
+      await publishOutbox(tuningMachine(ports), 'digits');
     },
     /** Delivers all messages of the topic `tuning` that are published, and those that they lead to. */
     async deliverAll(): Promise<void> {

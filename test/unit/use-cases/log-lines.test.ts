@@ -6,9 +6,10 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { createRecord } from '#shared/machine/machine.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
-import { createJob, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
-import { createTuning, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
+import { handleJobEvent, jobMachine } from '#shared/use-cases/handle-job-event.ts';
+import { type TuningEventPorts, tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { newJob } from '#shared/use-cases/intake/new-job.ts';
@@ -54,7 +55,7 @@ describe('a committed transition', () => {
   it('is one line, with what happened and how long the state before had lasted', async () => {
     const { spec, zones, packages, source } = queuedJob();
     const accepted = { zones, packages, source: { ...source, submittedBy: 'ada@example.com' }, warnings: [] };
-    await createJob(ports, newJob(spec, { ...accepted, now: 0, timeouts: TIMEOUTS }), []);
+    await createRecord(jobMachine(ports), newJob(spec, { ...accepted, now: 0, timeouts: TIMEOUTS }), []);
     await happen(['PLACEMENT_CHOSEN', 4_000], ['VMS_CREATED', 5_000], ['REPLICA_STARTED', 64_000]);
     await happen(['ATTEMPT_INTERRUPTED', 100_000], ['CANCEL_REQUESTED', 300_000]);
     await happen(['VMS_GONE', 310_000]);
@@ -82,15 +83,15 @@ describe('a committed transition', () => {
   });
 
   it('is logged once, however often its event is delivered, and an event without effect is not', async () => {
-    await createJob(ports, queuedJob(), []);
+    await createRecord(jobMachine(ports), queuedJob(), []);
     await happen(['CANCEL_REQUESTED', 1_000], ['CANCEL_REQUESTED', 1_000], ['REPLICA_STARTED', 2_000]);
     expect(fieldsOf('event')).toEqual(['CANCEL_REQUESTED']);
-    expect(await createJob(ports, queuedJob(), [])).toBe('EXISTS');
+    expect(await createRecord(jobMachine(ports), queuedJob(), [])).toBe('EXISTS');
     expect(lines).toHaveLength(1);
   });
 
   it('says who cancelled a job or a tuning, of which trial it is, and that a VM was kept', async () => {
-    await createTuning(ports, searchingTuning({ tuningId: 'search' }), []);
+    await createRecord(tuningMachine(ports), searchingTuning({ tuningId: 'search' }), []);
     await cancelJob(ports, { jobId: 'search', by: 'ada@example.com' }, 1_000);
     const trial = { tuningId: 'search', ordinal: 1, metricIds: [] };
     await ports.jobs.create({ ...keptJob, trial }, []);

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
+import { COMMIT_TRIES_MAX } from '#shared/machine/machine.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Trial } from '#shared/tuning/trial.ts';
 import { handleDeadLetter } from '#shared/use-cases/dead-letters/handle-dead-letter.ts';
-import { TUNING_COMMIT_TRIES_MAX } from '#shared/use-cases/handle-tuning-event.ts';
 import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 import { openTuning, type TuningUnderTest } from '../../support/use-cases/tuning-under-test.ts';
@@ -191,11 +191,11 @@ describe('the end of a trial', () => {
 
   it('is counted at once with as many others as the function handles together', async () => {
     using scope = new DisposableStack();
-    const other = openTuning({ parallelTrialsMax: TUNING_COMMIT_TRIES_MAX });
+    const other = openTuning({ parallelTrialsMax: COMMIT_TRIES_MAX });
     scope.defer(() => other.close());
     await other.create();
     await other.deliverAll();
-    const ordinals = Array.from({ length: TUNING_COMMIT_TRIES_MAX }, (_, index) => index + 1);
+    const ordinals = Array.from({ length: COMMIT_TRIES_MAX }, (_, index) => index + 1);
     for (const ordinal of ordinals) {
       await other.endTrial(ordinal, { accuracies: [ordinal / 10] });
     }

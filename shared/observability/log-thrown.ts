@@ -18,7 +18,7 @@ export function logThrown(logger: Logger, thrown: unknown): void {
 
 function stackOf(thrown: unknown): string | undefined {
   const stack = readField(thrown, 'stack');
-  return typeof stack === 'string' && /\n\s+at /.test(stack) ? stack : undefined;
+  return typeof stack === 'string' && /\n {1,20}at /.test(stack) ? stack : undefined;
 }
 
 function textOf(thrown: unknown): string {

@@ -138,6 +138,16 @@ describe('a line of the log', () => {
     expect(lineOf({ short: 'whole' })).not.toHaveProperty('isTruncated');
   });
 
+  // With expressions that backtrack, each takes several seconds.
+  it.each([
+    ['the beginnings of tokens', Object.assign(new Error('many'), { errors: Array(9).fill('eyJ-'.repeat(5_000)) })],
+    ['lines without text', new Error(`${'\n'.repeat(30_000)}x`)],
+  ])('is written within a second, whatever an error repeats: %s', (_, error) => {
+    const startedAt = performance.now();
+    linesOf((logger) => logThrown(logger, error));
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
   it('has the fields that Google interprets from the logger alone', () => {
     const given = Object.fromEntries(NAMES.map((name) => [name, { x: 1 }]));
     const plain = ['kind', 'stack_trace'];
@@ -147,6 +157,10 @@ describe('a line of the log', () => {
       ...{ severity: 'INFO', message: 'm', jobId: 'digits' },
       ...{ [LABELS]: { job_id: 'digits' }, [TRACE]: `projects/p/traces/${traceIdOf('digits')}` },
     });
+  });
+
+  it('has a label that is valid text, also if the job id that was submitted is not', () => {
+    expect(lineOf({ jobId: `${'a'.repeat(127)}😀` })?.[LABELS]).toEqual({ job_id: `${'a'.repeat(127)}\ufffd` });
   });
 
   it('is about the job that it names, or else about that of the invocation', () => {

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { type HttpFunction, http } from '@google-cloud/functions-framework';
 import { type EventFunctionName, type FunctionName, isEventFunction, topicOf } from '#functions/functions.ts';
 import { MalformedMessage, type PushedMessage, pushSchema, readOrThrow } from '#functions/pushed-message.ts';
@@ -25,6 +26,14 @@ export function registerFunction<Name extends FunctionName>(
     const pushed = isEventFunction(name) ? pushSchema.safeParse(request.body) : undefined;
     const traceId = readTraceId(request.header('traceparent'));
     const invocation = isEventFunction(name) ? invocationOf(name, pushed?.data) : { service: name, traceId };
+    const fail = (thrown: unknown) => {
+      const status = invocations.run(invocation, () => logFailure(logger, thrown));
+      if (!response.headersSent) {
+        response.sendStatus(status);
+      }
+    };
+    // An exception in a callback reaches the framework's domain of the request, not the handler.
+    (Object(process).domain as EventEmitter | null)?.removeAllListeners('error').on('error', fail);
     return invocations.run(invocation, async () => {
       try {
         if (pushed === undefined) {
@@ -34,10 +43,7 @@ export function registerFunction<Name extends FunctionName>(
           response.status(204).end();
         }
       } catch (thrown) {
-        const status = logFailure(logger, thrown);
-        if (!response.headersSent) {
-          response.sendStatus(status);
-        }
+        fail(thrown);
       }
     });
   });

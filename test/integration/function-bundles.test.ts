@@ -103,6 +103,26 @@ describe('a deployed function', () => {
     expect((await send('api', '{}')).status).toBe(404);
   });
 
+  it('logs an exception that no handler catches as an error, without its secret', async () => {
+    const preload = join(directory, 'throw-later.cjs');
+    await writeFile(preload, "process.on('SIGUSR2', () => { throw new Error('out of tune: ya29.hunter2hunter2'); });");
+    const running = await startBundle(join(directory, 'watch'), 'watch', {
+      ...settingsAt(),
+      NODE_OPTIONS: `--require=${preload}`,
+    });
+    await firstResponse(running, '{');
+    running.child.kill('SIGUSR2');
+    const lines = (await running.output).trim().split('\n');
+    const errors = lines.map((line) => JSON.parse(line)).filter(({ severity }) => severity === 'ERROR');
+    expect(errors).toContainEqual(
+      expect.objectContaining({
+        ...{ problem: 'out of tune: ***', stack_trace: expect.stringMatching(/\n {4}at /), kind: 'error' },
+        serviceContext: expect.objectContaining({ service: 'watch' }),
+      }),
+    );
+    expect(lines.join()).not.toContain('hunter2');
+  });
+
   it.each(FUNCTION_NAMES)('%s does not start without settings, and reports all that are missing', async (name) => {
     const running = await startBundle(join(directory, name), name, {});
     const [code] = await once(running.child, 'exit');

@@ -25,7 +25,11 @@ beforeAll(async () => {
   };
   registerFunction('teardown', logger, fail);
   registerFunction('heartbeat', logger, fail);
-  for (const name of ['teardown', 'heartbeat']) {
+  registerFunction('watch', logger, async () => {
+    setTimeout(() => void fail().catch((error) => process.nextTick(() => raise(error))));
+    await new Promise(() => {});
+  });
+  for (const name of ['teardown', 'heartbeat', 'watch']) {
     const server = getTestServer(name);
     servers.push(server);
     ports.set(name, await listen(server, 0));
@@ -43,10 +47,14 @@ async function call(name: string, body: object, headers: Readonly<Record<string,
   return [response.status, await response.text()];
 }
 
+function raise(error: unknown): never {
+  throw error;
+}
+
 /** A message as Pub/Sub pushes it for the fourth time. */
-function push(data: object, attributes: Readonly<Record<string, string>> = {}) {
+function push(data: object, attributes: Readonly<Record<string, string>> = {}, name = 'teardown') {
   const message = { data: Buffer.from(JSON.stringify(data)).toString('base64'), messageId: '7', attributes };
-  return call('teardown', { subscription: 'projects/p/subscriptions/s', message, deliveryAttempt: 4 });
+  return call(name, { subscription: 'projects/p/subscriptions/s', message, deliveryAttempt: 4 });
 }
 
 it.each<[string, unknown]>([
@@ -71,6 +79,17 @@ it.each<[string, unknown]>([
     given instanceof Error ? { stack_trace: expect.stringMatching(/\n {4}at /) } : { '@type': REPORTED_ERROR },
   );
   expect(JSON.stringify(log)).not.toContain('hunter2');
+});
+
+it('logs what a callback throws, which no handler can catch', async () => {
+  thrown = new Error('The store at https://user:hunter2@db is unavailable.');
+  expect(await push({ type: 'TICK', jobId: 'digits' }, {}, 'watch')).toEqual([500, 'Internal Server Error']);
+  expect(log).toMatchObject([
+    {
+      ...{ severity: 'ERROR', kind: 'error', jobId: 'digits', messageId: '7', topic: 'tick' },
+      ...{ problem: 'The store at https://***@db is unavailable.', stack_trace: expect.any(String) },
+    },
+  ]);
 });
 
 it('logs in the trace that the message brings, also if it names no job', async () => {

@@ -1,7 +1,9 @@
+import { format } from 'node:util';
 import type { FunctionName } from '#functions/functions.ts';
 import { readSettings, type SettingsOf } from '#functions/read-settings.ts';
 import { type HandlerOf, registerFunction } from '#functions/register-function.ts';
 import { exceptLoopback } from '#infra/network/proxy-exceptions.ts';
+import { logThrown } from '#shared/observability/log-thrown.ts';
 import { createLogger, type Logger } from '#shared/observability/logger.ts';
 import { maskCredentials } from '#shared/package/scan/credential-patterns.ts';
 
@@ -23,6 +25,7 @@ export function startFunction<Name extends FunctionName>(
   const logger = createLogger((line) => void process.stdout.write(`${line}\n`), {
     ...{ mask: maskCredentials, projectId, service: name, release },
   });
+  logUncaught(logger);
   exceptLoopback(process.env);
   const reading = readSettings(name, process.env);
   if ('problem' in reading) {
@@ -30,4 +33,14 @@ export function startFunction<Name extends FunctionName>(
     process.exit(1);
   }
   registerFunction(name, logger, compose({ settings: reading.settings, logger }));
+}
+
+/**
+ * Before the functions-framework ends the process, it prints the error as plain text, which is neither masked nor of a
+ * severity that an alert matches. It prints what a client did wrong in the same way, which is no error of a function.
+ */
+function logUncaught(logger: Logger): void {
+  const log = (thrown: unknown) => logThrown(logger, thrown);
+  process.prependListener('uncaughtException', log).prependListener('unhandledRejection', log);
+  Object.assign(console, { error: (...values: unknown[]) => logger.log('WARNING', format(...values)) });
 }

@@ -67,10 +67,11 @@ async function handleExpiredLease(
   const verdict = evaluateLease(replica, { now, lastHeartbeatAt, timeouts });
   if (verdict === 'EXPIRED' || replica.exit !== null) {
     const { jobId, attempt, vmName, heardAt } = replica;
-    const message = `lease of ${replica.replica} of job ${jobId} has expired`;
-    const what = { jobId, attempt, replica: replica.replica, vmName, unheardMs: elapsedMs(heardAt, now) };
-    logDecision(ports.logger, { decision: 'LEASE_EXPIRED', message, ...what });
-    await reportLostReplica(ports, replica, { at: now, cause: causeOfLoss(replica, now) });
+    if (await reportLostReplica(ports, replica, { at: now, cause: causeOfLoss(replica, now) })) {
+      const message = `lease of ${replica.replica} of job ${jobId} has expired`;
+      const what = { jobId, attempt, replica: replica.replica, vmName, unheardMs: elapsedMs(heardAt, now) };
+      logDecision(ports.logger, { decision: 'LEASE_EXPIRED', message, ...what });
+    }
   } else if (verdict === 'SUSPECT') {
     // A heartbeat that arrived in the meantime has a higher sequence number and is kept.
     await ports.replicas.record(extendLease(replica, now, timeouts));

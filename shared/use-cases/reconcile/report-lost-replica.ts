@@ -10,26 +10,27 @@ import { expectReplica } from '#shared/use-cases/provision/expect-replicas.ts';
 /**
  * Interrupts the attempt of a replica whose VM is lost. A replica that had reported its exit before is classified by
  * that exit: what happens to a VM after its program has finished does not matter. The record of a VM of an
- * earlier placement does not interrupt the attempt.
+ * earlier placement does not interrupt the attempt. Returns whether the loss was reported.
  */
 export async function reportLostReplica(
   ports: HeartbeatPorts,
   replica: Replica,
   loss: { readonly at: TimestampMs; readonly cause: Cause },
-): Promise<void> {
+): Promise<boolean> {
   const job = (await ports.jobs.read(replica.jobId))?.record;
   if (job === undefined || !ownsReplica(job, replica)) {
     await forgetReplica(ports, job, { replica, at: loss.at });
-    return;
+    return false;
   }
   if (replica.exit !== null) {
     await resolveHeldFailure(ports, await reportExit(ports, replica, loss.at), loss.at);
-    return;
+    return false;
   }
   const { jobId, attempt, instanceId } = replica;
   const eventId = `lost-${attempt}-${instanceId}`;
   await handleJobEvent(ports, { type: 'ATTEMPT_INTERRUPTED', eventId, jobId, at: loss.at, attempt, cause: loss.cause });
   await ports.replicas.clearLeases(jobId, attempt);
+  return true;
 }
 
 /** Without its lease, the record is not found again. It may have replaced the record of the VM that the job waits for. */

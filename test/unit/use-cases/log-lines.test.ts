@@ -146,14 +146,23 @@ describe('a decision that changes no record', () => {
     expect(lines).toEqual([expect.objectContaining({ kind: 'decision', ...decision, vmName: vm.vmName, reason })]);
   });
 
+  it('of a lease is not logged for a replica that has reported its exit, or is not of the attempt', async () => {
+    await ports.jobs.create(Object.assign({}, placed, { wakeAt: 10 ** 9 }), []);
+    const expired = { ...exampleReplica(), jobId: 'digits', instanceId: '101', leaseExpiresAt: 3_000 };
+    await ports.replicas.record({ ...expired, exit: { outcome: 'SUCCEEDED' } });
+    await ports.replicas.record({ ...expired, instanceId: '99', attempt: 0, vmName: 'earlier' });
+    await reconcile(ports, 3_000 + TIMEOUTS.controlPlaneTimeoutMs);
+    expect(lines.filter(({ decision }) => decision === 'LEASE_EXPIRED')).toEqual([]);
+  });
+
   it('is logged for an expired lease; and each tick, what all VMs cost', async () => {
     await ports.jobs.create(Object.assign({}, placed, { wakeAt: 10 ** 9 }), []);
     const expired = { jobId: 'digits', instanceId: '101', sequence: 0, heardAt: 2_000, leaseExpiresAt: 3_000 };
     await ports.replicas.record({ ...exampleReplica(), ...expired });
     await reconcile(ports, 3_000 + TIMEOUTS.controlPlaneTimeoutMs);
     expect(lines).toEqual([
-      expect.objectContaining({ kind: 'decision', decision: 'LEASE_EXPIRED', jobId: 'digits', replica: 'master-0' }),
       expect.objectContaining({ kind: 'transition', event: 'ATTEMPT_INTERRUPTED', cause: 'VM_BOOT_TIMED_OUT' }),
+      expect.objectContaining({ kind: 'decision', decision: 'LEASE_EXPIRED', jobId: 'digits', replica: 'master-0' }),
       expect.objectContaining({ kind: 'usage', vms: 1, usdPerHour: expect.any(Number), unpricedVms: 0 }),
     ]);
   });

@@ -20,6 +20,8 @@ const transitionSchema = z.looseObject({
   inStateMs: z.number().nullable(),
   by: z.string().nullable(),
   replica: z.string().optional(),
+  /** False of what only tried a waiting job again: a queue of jobs would leave no room for anything else. */
+  isInHistory: z.literal(true).optional(),
 });
 
 export type LoggedTransition = z.infer<typeof transitionSchema>;
@@ -30,7 +32,7 @@ type Part = { readonly inode: number; readonly end: number; readonly text: strin
 /**
  * Returns a function that reads the transitions of the functions' log: first the last ones, then at each call those
  * that were written since, also those of the file that was rotated meanwhile. It reads at most READ_BYTES_MAX of each
- * file. Lines that are not transitions of this form are left out.
+ * file. Lines that are not transitions of this form, or in no history, are left out.
  */
 export function openTransitionLog(dataDir: string): () => Promise<readonly LoggedTransition[]> {
   let known: Part | undefined;

@@ -4,7 +4,7 @@ import type { HistoryEntry } from '#shared/domain/history-entry.ts';
 import { isPlaced, type Job, type TimestampMs } from '#shared/domain/job.ts';
 import { clip } from '#shared/domain/job-size.ts';
 
-/** Limit on a job's history: the newest entries are kept. */
+/** Limit on a job's history: the first entry, which says who submitted it, and the newest ones are kept. */
 export const JOB_HISTORY_ENTRIES_MAX = 50;
 
 /** Limit on who asked, which is an e-mail address of at most 320 characters. */
@@ -57,10 +57,21 @@ export function jobEntryOf(before: Job, after: Job, event: JobEvent): HistoryEnt
   return { ...changeOf(before, after, event), attempt, placementRound, zone, cause };
 }
 
-/** The job with the entry. A deadline that only had the job re-checked is left out: a job can wait for days. */
+/** The job with the entry. What only had the job re-checked is left out: a job can wait for days. */
 export function recordEntry(job: Job, entry: HistoryEntry): Job {
-  const isRecheck = entry.event === 'DEADLINE_PASSED' && entry.from === entry.to;
-  return isRecheck ? job : { ...job, history: [...job.history, entry].slice(-JOB_HISTORY_ENTRIES_MAX) };
+  const { history } = job;
+  if (isRecheck(entry, history.at(-1))) {
+    return job;
+  }
+  const kept = history.length < JOB_HISTORY_ENTRIES_MAX ? history : [...history.slice(0, 1), ...history.slice(2)];
+  return { ...job, history: [...kept, entry] };
+}
+
+/** Whether a job that waits was only woken, or waits on for the reason that its last entry names. */
+function isRecheck({ event, from, to, attempt, cause }: HistoryEntry, last: HistoryEntry | undefined): boolean {
+  const isRepeated = event === last?.event && attempt === last.attempt && cause === last.cause;
+  const isWoken = event === 'DEADLINE_PASSED' || event === 'CAPACITY_FREED';
+  return from === to && (isWoken || (event === 'NO_PLACEMENT_LEFT' && isRepeated));
 }
 
 /** How long the record had been in the state `from`; never negative, null if that is not known. */

@@ -6,14 +6,20 @@ import type { LogFields, Logger, Severity } from '#shared/observability/logger.t
 import type { Tuning } from '#shared/tuning/tuning.ts';
 
 /** The record after a transition, and its revision. */
-type Committed = { readonly record: Job | Tuning; readonly entry: HistoryEntry; readonly revision: number };
+type Committed = {
+  readonly record: Job | Tuning;
+  readonly entry: HistoryEntry;
+  /** Whether the record keeps the entry in its history. */
+  readonly isInHistory: boolean;
+  readonly revision: number;
+};
 
 /**
  * One line for each committed transition: audit trail, metrics and alerts are made of these lines, so that their fields
  * keep their names and units (docs/log-lines.md). A process that dies after its commit loses the line: then the
  * revisions have a gap.
  */
-export function logTransition(logger: Logger, { record, entry, revision }: Committed): void {
+export function logTransition(logger: Logger, { record, entry, isInHistory, revision }: Committed): void {
   const { event, from, to, attempt, placementRound, zone, cause, by, replica } = entry;
   const isJob = 'jobId' in record;
   const id = isJob ? record.jobId : record.tuningId;
@@ -32,6 +38,7 @@ export function logTransition(logger: Logger, { record, entry, revision }: Commi
     ageMs: elapsedMs(record.createdAt, entry.at),
     ...{ revision, by, replica },
     ...keeps,
+    ...(isInHistory ? {} : { isInHistory }),
   });
 }
 

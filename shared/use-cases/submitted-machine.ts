@@ -47,8 +47,9 @@ export function submittedMachine<Item extends Submitted, Event, AnyEffect extend
     },
     onCommitted(record, { revision, change }) {
       const entries = change === null ? record.history : [rules.entryOf(change.before, record, change.event)];
+      const isInHistory = record.history !== change?.before.history;
       for (const entry of entries) {
-        logTransition(logger, { record, entry, revision });
+        logTransition(logger, { record, entry, isInHistory, revision });
       }
     },
   };

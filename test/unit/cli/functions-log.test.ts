@@ -85,6 +85,7 @@ describe('the functions log', () => {
     };
     const change = (jobId: string) => logger.log('INFO', jobId, { ...transition, jobId, inStateMs: null });
     change('one');
+    logger.log('INFO', 'tried again', { ...transition, jobId: 'waiting', inStateMs: null, isInHistory: false });
     logger.log('INFO', 'a "transition" of another form', { kind: 'transition' });
     await appendFile(log.path, 'not JSON, "transition"\n');
     expect(await readIds()).toEqual(['one']);

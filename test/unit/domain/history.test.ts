@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inStateMsOf, JOB_HISTORY_ENTRIES_MAX } from '#shared/domain/history.ts';
+import { inStateMsOf, JOB_HISTORY_ENTRIES_MAX, submittedEntry } from '#shared/domain/history.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { jsonBytesOf } from '#shared/domain/job-size.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
@@ -49,13 +49,24 @@ describe('the history of a job', () => {
     expect(rechecked).toEqual({ ...queued, wakeAt: expect.any(Number) });
   });
 
+  it('has the reason for which a job waits once, however often it is tried again, and who submitted it', () => {
+    const submitted = submittedEntry('QUEUED', { at: 0, by: 'ada@example.com' });
+    let job: Job = { ...queuedJob(), history: [submitted] };
+    for (let at = 1_000; at < 2_000_000; at += 20_000) {
+      job = jobAfter(job, ['NO_PLACEMENT_LEFT', at], ['DEADLINE_PASSED', at + 15_000]);
+    }
+    expect(job.history).toEqual([submitted, expect.objectContaining({ event: 'NO_PLACEMENT_LEFT', at: 1_000 })]);
+  });
+
   it('is bounded, whatever happens how often, and however long the name of the user is', () => {
-    let job: Job = running;
+    const submitted = submittedEntry('QUEUED', { at: 0, by: 'ada@example.com' });
+    let job: Job = { ...running, history: [submitted, ...running.history] };
     for (let at = 70_000; at < 70_000 + 2 * JOB_HISTORY_ENTRIES_MAX; at += 1) {
       job = transition(job, { ...eventsFor(job, at).SHELL_OPENED, by: '"'.repeat(10_000) }).job;
     }
     expect(job.history).toHaveLength(JOB_HISTORY_ENTRIES_MAX);
     expect(jsonBytesOf(job.history)).toBeLessThan(40_000);
+    expect(job.history[0]).toBe(submitted);
     // The state was entered long before the first entry that is left.
     expect(last(job)).toMatchObject({ since: 61_000 });
   });

@@ -82,6 +82,13 @@ describe('a committed transition', () => {
     ]);
   });
 
+  it('says that it only tried a waiting job again, which its history leaves out', async () => {
+    await createRecord(jobMachine(ports), queuedJob(), []);
+    await happen(['NO_PLACEMENT_LEFT', 1_000], ['DEADLINE_PASSED', 16_000], ['NO_PLACEMENT_LEFT', 17_000]);
+    expect(fieldsOf('isInHistory')).toEqual([undefined, false, false]);
+    expect((await ports.jobs.read('digits'))?.record.history).toHaveLength(1);
+  });
+
   it('is logged once, however often its event is delivered, and an event without effect is not', async () => {
     await createRecord(jobMachine(ports), queuedJob(), []);
     await happen(['CANCEL_REQUESTED', 1_000], ['CANCEL_REQUESTED', 1_000], ['REPLICA_STARTED', 2_000]);

@@ -1,4 +1,4 @@
-import { createApiClient } from '#cli/client/api-client.ts';
+import { type ApiClient, createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import { readGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient } from '#cli/client/object-client.ts';
@@ -58,7 +58,7 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
         return 1;
       }
       check?.(job);
-      const history = await api.getHistory(jobId);
+      const history = await readHistory(api, jobId);
       const trials = isTuningJob(job) ? await listTrials(api, jobId) : [];
       // Intake's warnings are in the report, which the user may have deleted.
       const report = await readReport(objects, readGsUri(job.report));
@@ -74,4 +74,16 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
       return 0;
     },
   };
+}
+
+/** None from a deployment of v0.1.0, which keeps no history. */
+async function readHistory(api: ApiClient, jobId: string): Promise<readonly HistoryEntry[]> {
+  try {
+    return await api.getHistory(jobId);
+  } catch (error) {
+    if (error instanceof NotFound) {
+      return [];
+    }
+    throw error;
+  }
 }

@@ -144,7 +144,7 @@ function describeLog({ all, find, memberOf }: AppliedRoot) {
       attempts: { ...ended, [kept]: 1 },
       start_time: { job: 1, 'preempted job': 1, [kept]: 1 },
       closing_time: ended,
-      verdict_time: { ...ended, [kept]: 1, tuning: 1 },
+      verdict_time: { ...ended, [kept]: 1, tuning: 1, 'job of a message': 1 },
       create_failures: { stockout: 4 },
       heartbeats_rejected: { [kept]: 1 },
       spending: { usage: 1 },

@@ -31,7 +31,7 @@ export type TestCloud = {
   readonly jobs: Map<string, JobView[]>;
   /** The trials of every tuning. */
   readonly trials: TrialView[];
-  /** The history of every job. */
+  /** The history of every job; while it is empty, the API answers as that of v0.1.0, which had no such route. */
   readonly history: HistoryEntry[];
   readonly logs: LogEntry[];
   readonly vms: object[];
@@ -147,7 +147,11 @@ function createApi(
   app.post('/v1/jobs/:target', (context) =>
     context.json(jobs.get(context.req.param('target').replace(':cancel', ''))?.[0]),
   );
-  app.get('/v1/jobs/:jobId/history', (context) => context.json({ history }));
+  app.get('/v1/jobs/:jobId/history', (context) =>
+    history.length === 0
+      ? context.json({ error: { code: 404, message: 'Not found.' } }, 404)
+      : context.json({ history }),
+  );
   app.get('/v1/jobs/:jobId/metrics', (context) => context.json(SERIES_INDEX));
   app.get('/v1/jobs/:jobId/metrics/points', (context) => context.json(pointsOf(context.req.queries('name') ?? [])));
   app.get('/v1/jobs/:jobId/trials', (context) => {

@@ -85,6 +85,7 @@ const IN_REQUESTS: readonly RegExp[] = [
   /-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----(?:(?!-----END)[\s\S])*(?:-----END [A-Z ]{0,20}PRIVATE KEY-----)?/,
   /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?|\bya29\.[\w.-]{8,}|(?<!\w)1\/\/0[\w-]{20,}/,
   /\bBearer\s{1,5}[\w.~+/=-]{8,}|\bauthorization["']?\s{0,3}[:=]\s{0,3}["']?(?:[a-z]{1,20}\s{1,3})?[^\s"',]{8,}/i,
+  /(?<=(?:passw(?:or)?d|client_secret|secret_access_key|(?:access|refresh|id|security)[_-]token)["']?\s{0,3}[:=]\s{0,3}["']?)[^\s"'&,;]{4,}/i,
   /(?<=:\/\/)[^\s/@]{1,1000}(?=@)|(?<=[?&](?:access_token|key|token|sig|(?:x-(?:goog|amz)-)?signature)=)[^\s&"']+/i,
   /\/\/(?:hooks\.slack\.com|chat\.googleapis\.com\/v1\/spaces|(?:\w+\.)?discord(?:app)?\.com\/api\/webhooks)\/[^\s"']+/i,
   /\/\/[\w.-]{1,200}\.(?:logic\.azure|powerplatform|webhook\.office)\.com[/:][^\s"']+/i,

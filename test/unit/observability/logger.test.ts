@@ -32,6 +32,11 @@ const SECRETS: readonly (readonly [text: string, secret: string])[] = [
   ['https://chat.googleapis.com/v1/spaces/A/messages?key=K&token=s3cretKey', 's3cretKey'],
   ['https://storage.googleapis.com/b/o?X-Goog-Signature=0a1b2c3d', '0a1b2c3d'],
   [`ghp_${'aB3'.repeat(12)}`, 'aB3aB3'],
+  ['POST /token?client_secret=GOCSPX-s3cretClient&grant_type=refresh_token', 's3cretClient'],
+  ['{"token_type":"Bearer","refresh_token": "s3cretRefresh"}', 's3cretRefresh'],
+  ["aws_secret_access_key = 's3cretAws/K7MDENG'", 's3cretAws'],
+  ['https://bucket.s3.amazonaws.com/o?X-Amz-Security-Token=s3cretSession', 's3cretSession'],
+  ['host=db user=ada password=hunter22 dbname=jobs', 'hunter22'],
   [`eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhYmMifQ.${'sIgn'.repeat(20)}`, 'sIgn'],
   [`-----BEGIN PRIVATE KEY-----\n${'MIIEvQ\n'.repeat(400)}-----END PRIVATE KEY-----`, 'MIIEvQ'],
 ];

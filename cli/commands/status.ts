@@ -36,7 +36,15 @@ export const status: Command = {
       printLines(invocation, transitions);
     }
     while (isSet('follow') && !io.interrupted.aborted) {
+      // The cloud is looked for first: the last lines that it wrote are printed before its end is reported.
+      const failure = await findCloud(invocation).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
       printLines(invocation, await readTransitions());
+      if (failure !== undefined) {
+        throw failure;
+      }
       await sleep(POLL_MS, undefined, { signal: io.interrupted }).catch(() => undefined);
     }
     return 0;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openFunctionsLog } from '../../../cli/client/functions-log.ts';
+import { removeEndpoints } from '../../../infra/embedded/data-dir/endpoints.ts';
 import { readEmbeddedConfig } from '../../../infra/embedded/embedded-config.ts';
 import { createLogger } from '../../../shared/observability/logger.ts';
 import { runCli, startTestCloud, type TestCloud } from '../../support/cli/test-cloud.ts';
@@ -59,6 +60,16 @@ describe('dropforge status, env and admin', () => {
     const io = { dataDir: cloud.dataDir, interrupted: interruption.signal, stdout };
     expect((await runCli(['status', '--follow'], io)).code).toBe(0);
     expect(idsIn(written.join(''))).toEqual([...last, '25']);
+  });
+
+  it('follows a cloud no longer than it runs', async () => {
+    const write = () => void removeEndpoints(cloud.dataDir);
+    const stdout = { terminal: null, hasColors: false, write };
+    const io = { dataDir: cloud.dataDir, interrupted: AbortSignal.timeout(3_000), stdout };
+    expect(await runCli(['status', '--follow'], io)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('No embedded cloud is running'),
+    });
   });
 
   it('prints variables in shell syntax', async () => {

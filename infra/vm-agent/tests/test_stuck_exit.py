@@ -13,6 +13,7 @@ from typing import List, Optional
 AGENT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(AGENT), str(AGENT / 'tests')]
 
+from health_policy import policy_with  # noqa: E402
 from test_control import LIMITS  # noqa: E402
 from vm_agent.control import health_watch  # noqa: E402
 from vm_agent.control.decisions import describe_end  # noqa: E402
@@ -20,7 +21,6 @@ from vm_agent.control.health_watch import HealthWatch, Outlets  # noqa: E402
 from vm_agent.control.stop_signal import StopSignal  # noqa: E402
 from vm_agent.control.supervisor import Monitored, Supervisor  # noqa: E402
 from vm_agent.health.monitor import HealthMonitor  # noqa: E402
-from vm_agent.health.policy import Policy  # noqa: E402
 from vm_agent.health.stuck_exit import StuckExits, StuckProcess  # noqa: E402
 from vm_agent.program.child_process import ChildProcess, Command  # noqa: E402
 
@@ -142,7 +142,7 @@ class StuckProgramTest(unittest.TestCase):
             (folder / 'task.py').write_text(f'{START}\natexit.register(wait)\n{FAILS}')
             stop_signal, lines = StopSignal(), ['']
             outlets = Outlets(stop_signal, lambda line, _severity: lines.append(line))
-            watch = HealthWatch(HealthMonitor(Policy({}, 600.0)), outlets, (lambda: 0, 1))
+            watch = HealthWatch(HealthMonitor(policy_with({}, 600.0)), outlets, (lambda: 0, 1))
             watch.stuck = StuckExits(SECONDS)
             monitored = Monitored(
                 limits=LIMITS,

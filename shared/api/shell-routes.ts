@@ -6,6 +6,7 @@ import { isKeeping, type Job } from '#shared/domain/job.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
+import { logDecision } from '#shared/use-cases/log-lines.ts';
 import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 import { findShell } from '#shared/use-cases/shell/find-shell.ts';
 import { recordShell } from '#shared/use-cases/shell/record-shell.ts';
@@ -52,7 +53,8 @@ export function routeShell(app: Hono, ports: Ports): void {
     const by = callerOf(context);
     await recordShell(ports, { jobId: job.jobId, replica: search.target.replica, by }, ports.clock.now());
     // The history says who and when; what was run is in the log only.
-    ports.logger.log('INFO', 'shell opened', { ...search.target, user: by, command: command ?? null });
+    const what = { ...search.target, by, command: command ?? null };
+    logDecision(ports.logger, { decision: 'SHELL_OPENED', message: 'shell opened', ...what });
     return context.json(search.target);
   });
 

@@ -43,7 +43,13 @@ export function logTransition(logger: Logger, { record, entry, isInHistory, revi
 }
 
 type Decided = {
-  readonly decision: 'VM_DELETED' | 'HEARTBEAT_REJECTED' | 'LEASE_EXPIRED' | 'CREATE_FAILED' | 'FAULT_INJECTED';
+  readonly decision:
+    | 'VM_DELETED'
+    | 'HEARTBEAT_REJECTED'
+    | 'LEASE_EXPIRED'
+    | 'CREATE_FAILED'
+    | 'FAULT_INJECTED'
+    | 'SHELL_OPENED';
   readonly message: string;
   readonly severity?: Severity;
 };

@@ -35,7 +35,10 @@ describe('a request for a shell', () => {
       },
     ]);
     expect(recorded('shell opened')).toEqual([
-      expect.objectContaining({ user: 'ada@example.com', command: 'nvidia-smi -l', vmName: body.vmName }),
+      expect.objectContaining({
+        ...{ kind: 'decision', decision: 'SHELL_OPENED', by: 'ada@example.com' },
+        ...{ command: 'nvidia-smi -l', vmName: body.vmName },
+      }),
     ]);
     expect((await api.ports.jobs.read('digits'))?.record.history.at(-1)).toMatchObject({
       event: 'SHELL_OPENED',

@@ -16,6 +16,7 @@ RATE = 1_000
 # The agent reads a pipe at most this often; what was printed meanwhile is one block.
 BLOCKS_PER_SECOND = 200
 ROUNDS = 20
+CODES = ('NON_FINITE', 'DIVERGING', 'PLATEAU', 'STALLED', 'INPUT_BOUND')
 
 
 def measure(run: Callable[[], None]) -> float:
@@ -26,7 +27,7 @@ def measure(run: Callable[[], None]) -> float:
 
 
 def main() -> None:
-    monitor = HealthMonitor(Policy({}))
+    monitor = HealthMonitor(Policy(dict.fromkeys(CODES, 'warn'), None))
     monitor.start()
     log = LogLines(takes_all=False)
     lines = [f'step {step} - loss: {1 / (step + 1):.4f} - accuracy: 0.5 - inference 12 ms\n'.encode() for step in range(RATE)]

@@ -212,7 +212,7 @@ raise KeyError('step')
     const change = ({ limits }: VmConfig) => ({ limits: { ...limits, maxRunningSeconds: 150 } });
     const report = await ended(under.boot({ image, argv: ['python3', '/app/task.py'], user: '1000', change }));
     expect(report).toMatchObject({ reason: 'EXITED', exitCode: 1, signal: null });
-    expect(report.message).toContain("The main thread of the program ended with KeyError: 'step'.");
+    expect(report.message).toContain('The main thread of the program ended with KeyError.');
     expect(report.evidence.at(-1)).toBe("KeyError: 'step'");
     expect(logged('agent').join('\n')).toContain('threading.py", line');
     expect(Date.now() - startedAt).toBeLessThan(TWO_MINUTES_MS);

@@ -89,10 +89,10 @@ class StuckExitTest(unittest.TestCase):
             newly = self.find(stuck, 10)
             self.assertNotEqual(newly, [])
             found += newly
-        expected = sorted(((process.pid,), ("KeyError: 'step'",)) for process in processes)
+        expected = sorted(((process.pid,), ('KeyError',)) for process in processes)
         self.assertEqual(sorted((one.pids, one.exception) for one in found), expected)
         self.assertEqual([process.wait(10) for process in processes], [-9] * len(processes))
-        self.assertEqual((stuck.explanation, stuck.find(self.prefix)), (("KeyError: 'step'",), []))
+        self.assertEqual((stuck.explanation, stuck.find(self.prefix)), (('KeyError',), []))
 
     def test_it_goes_on_while_a_thread_computes_or_writes_or_the_program_reports(self) -> None:
         works = ('sum(range(10_000))', 'time.sleep(0.02); os.write(null, bytes(100_000))', 'time.sleep(0.02)')
@@ -161,7 +161,7 @@ class StuckProgramTest(unittest.TestCase):
             finally:
                 watch.stop()
         self.assertEqual((report.reason, report.exit_code, report.signal), ('EXITED', 1, None))
-        self.assertIn("The main thread of the program ended with KeyError: 'step'. The process did", report.message)
+        self.assertIn("The main thread of the program ended with KeyError. The process did", report.message)
         self.assertEqual(report.evidence[-1], "KeyError: 'step'")
         self.assertNotIn('Killed', '\n'.join(report.evidence))
 

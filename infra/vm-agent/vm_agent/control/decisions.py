@@ -119,7 +119,7 @@ def grace_seconds(notice: StopNotice, limits: Limits) -> float:
 
 
 def describe_stuck(exception: Sequence[str]) -> str:
-    """Returns why a process of the program was ended, from the lines of the exception."""
+    """Returns why a process of the program was ended, from the kind of the exception."""
     return (
         f'The main thread of the program ended with {exception[-1] if exception else "an exception"}. The process did '
         f'not exit, and was ended after it had done nothing for {IDLE_SECONDS:g} s.'
@@ -162,7 +162,8 @@ def _as_if_exited(end: ProgramEnd) -> ProgramEnd:
     """Python exits with code 1 after an exception. What launchers and shells print about SIGKILL would mislead."""
     stderr = [line for line in end.stderr if not KILLED.search(line)]
     errors = [line for line in end.stderr_errors if not KILLED.search(line)]
-    return replace(end, return_code=1, stderr=stderr, stderr_errors=[*end.exception, *errors])
+    unsaid = [kind for kind in end.exception if not any(line.startswith(kind) for line in (*stderr, *errors))]
+    return replace(end, return_code=1, stderr=stderr, stderr_errors=[*unsaid, *errors])
 
 
 def _evidence(end: ProgramEnd) -> Tuple[str, ...]:

@@ -37,7 +37,7 @@ class StuckProcess:
     pids: Tuple[int, ...]
     """More than one if it has forked since."""
     exception: Tuple[str, ...]
-    """The lines of the exception, without its traceback."""
+    """The kind of the exception, `KeyError`; its text is in the log."""
 
 
 class StuckExits:
@@ -58,7 +58,7 @@ class StuckExits:
 
     @property
     def explanation(self) -> Tuple[str, ...]:
-        """The lines of the exception of a process that was ended just now; empty if none was."""
+        """The kind of the exception of a process that was ended just now; empty if none was."""
         return self._exception if time.monotonic() - self._ended_at <= EXPLAINS_SECONDS_MAX else ()
 
     def end(self, process: StuckProcess) -> None:

@@ -1,7 +1,7 @@
 """
-Runs in the program's interpreter before the program: writes to a file which exception has ended the main thread, when
-the interpreter begins to wait for the other threads. Its process keeps the file open until it ends, by which the agent
-finds it, and ends it if it does nothing more.
+Runs in the program's interpreter before the program: writes to a file which kind of exception has ended the main
+thread, when the interpreter begins to wait for the other threads. Its process keeps the file open until it ends, by
+which the agent finds it, and ends it if it does nothing more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterator
 
-CHARS_MAX = 4_000
+CHARS_MAX = 1_000
 # The outermost frame of an exception that nothing has caught: in `python FILE` or `-c`, and in `-m`.
 OUTERMOST = (('__main__', '<module>'), ('runpy', '_run_module_as_main'))
 
@@ -49,11 +49,11 @@ def _record(prefix: str) -> None:
         frame = trace and (trace.tb_frame.f_globals.get('__name__'), trace.tb_frame.f_code.co_name)
         if not isinstance(error, Exception) or frame not in OUTERMOST:
             return
-        import traceback
-
-        lines = traceback.format_exception_only(type(error), error)
+        # Its text may contain a secret of the job, which must be on no disk; the printed text is masked in the log.
+        kind = type(error)
+        name = kind.__qualname__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__qualname__}'
         path = f'{prefix}.{os.getpid()}.{time.monotonic_ns()}'
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        os.write(descriptor, ''.join(lines)[:CHARS_MAX].encode('utf-8', 'replace'))
+        os.write(descriptor, name[:CHARS_MAX].encode('utf-8', 'replace'))
     except Exception:
         return

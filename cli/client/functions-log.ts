@@ -27,7 +27,6 @@ export function openFunctionsLog(
   const path = join(dataDir, LOG_FILE);
   mkdirSync(dataDir, { recursive: true });
   let sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-
   let lastUsage = '';
 
   function append(entry: Entry): void {
@@ -46,11 +45,12 @@ export function openFunctionsLog(
     write(line) {
       const entry = entrySchema.parse(JSON.parse(line));
       if (entry.kind === 'usage') {
-        // A tick each second would leave no room for what happened.
-        if (line === lastUsage) {
+        // A tick each second would leave no room for what happened. Each has a trace of its own.
+        const usage = JSON.stringify([entry.vms, entry.usdPerHour, entry.unpricedVms]);
+        if (usage === lastUsage) {
           return;
         }
-        lastUsage = line;
+        lastUsage = usage;
       }
       try {
         append(entry);

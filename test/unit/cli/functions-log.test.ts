@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openFunctionsLog } from '../../../cli/client/functions-log.ts';
 import { openTransitionLog } from '../../../cli/client/transition-log.ts';
+import { invocations, traceIdOf } from '../../../shared/observability/invocation.ts';
 import { createLogger } from '../../../shared/observability/logger.ts';
 
 let dataDir: string;
@@ -15,7 +16,7 @@ afterEach(() => rm(dataDir, { recursive: true }));
 function open(bytesMax?: number) {
   const problems: string[] = [];
   const log = openFunctionsLog(dataDir, { onProblem: (line) => problems.push(line), ...(bytesMax && { bytesMax }) });
-  return { problems, log, logger: createLogger(log.write) };
+  return { problems, log, logger: createLogger(log.write, { projectId: 'p' }) };
 }
 
 async function readEntries(path: string): Promise<Record<string, unknown>[]> {
@@ -29,7 +30,10 @@ describe('the functions log', () => {
     logger.log('INFO', 'job was created', { jobId: 'one' });
     open().logger.log('DEBUG', 'again');
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
-    const labels = { 'logging.googleapis.com/labels': { job_id: 'one' } };
+    const labels = {
+      'logging.googleapis.com/labels': { job_id: 'one' },
+      'logging.googleapis.com/trace': `projects/p/traces/${traceIdOf('one')}`,
+    };
     expect(await readEntries(log.path)).toEqual([
       { time, severity: 'INFO', message: 'job was created', jobId: 'one', ...labels },
       { time, severity: 'DEBUG', message: 'again' },
@@ -65,9 +69,11 @@ describe('the functions log', () => {
 
   it('has what VMs use only when it changes: here, the reconciler ticks each second', async () => {
     const { log, logger } = open();
-    for (const vms of [0, 0, 1, 1, 0]) {
-      logger.log('INFO', `${vms} VMs`, { kind: 'usage', vms });
-      logger.log('DEBUG', 'tick');
+    for (const [index, vms] of [0, 0, 1, 1, 0].entries()) {
+      invocations.run({ service: 'watch', traceId: traceIdOf(`tick ${index}`) }, () => {
+        logger.log('INFO', `${vms} VMs`, { kind: 'usage', vms });
+        logger.log('DEBUG', 'tick');
+      });
     }
     const usages = (await readEntries(log.path)).filter(({ kind }) => kind === 'usage');
     expect(usages.map(({ vms }) => vms)).toEqual([0, 1, 0]);

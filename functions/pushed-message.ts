@@ -8,7 +8,8 @@ import { parseJson } from '#shared/protocol/parse-json.ts';
 export const pushSchema = z
   .object({
     message: z.object({
-      data: z.string().min(1),
+      // Missing in a message that has attributes only.
+      data: z.string().default(''),
       messageId: z.string().min(1),
       publishTime: z.string().optional(),
       attributes: z.record(z.string(), z.string()).nullish(),

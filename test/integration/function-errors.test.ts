@@ -1,11 +1,13 @@
 import type { Server } from 'node:http';
 import { getTestServer } from '@google-cloud/functions-framework/testing';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { decodeMessage } from '#functions/pushed-message.ts';
 import { registerFunction } from '#functions/register-function.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { attributesOf, traceIdOf } from '#shared/observability/invocation.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import { maskCredentials } from '#shared/package/scan/credential-patterns.ts';
+import { provisionMessageSchema } from '#shared/protocol/stage-message.ts';
 
 const TRACE = 'logging.googleapis.com/trace';
 const LABELS = 'logging.googleapis.com/labels';
@@ -29,7 +31,8 @@ beforeAll(async () => {
     setTimeout(() => void fail().catch((error) => process.nextTick(() => raise(error))));
     await new Promise(() => {});
   });
-  for (const name of ['teardown', 'heartbeat', 'watch']) {
+  registerFunction('provision', logger, async (pushed) => void decodeMessage(pushed, provisionMessageSchema));
+  for (const name of ['teardown', 'heartbeat', 'watch', 'provision']) {
     const server = getTestServer(name);
     servers.push(server);
     ports.set(name, await listen(server, 0));
@@ -114,4 +117,10 @@ it('logs what a request causes in the trace of Cloud Run', async () => {
 it('acknowledges what is no message', async () => {
   expect(await call('teardown', { message: 'none' })).toEqual([204, '']);
   expect(log).toMatchObject([{ severity: 'ERROR', message: 'message is malformed', topic: 'teardown' }]);
+});
+
+it('names the message and its job in the line of one that has attributes only', async () => {
+  const message = { messageId: '7', attributes: { jobId: 'digits' } };
+  expect(await call('provision', { subscription: 'projects/p/subscriptions/s', message })).toEqual([204, '']);
+  expect(log).toMatchObject([{ message: 'message is malformed', messageId: '7', jobId: 'digits', topic: 'provision' }]);
 });

@@ -1,6 +1,6 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteRecordStore } from '#infra/embedded/job-state/record-store.ts';
-import { JOB_TABLES, schemaOf, TUNING_TABLES } from '#infra/embedded/job-state/schema.ts';
+import { JOB_TABLES, TUNING_TABLES } from '#infra/embedded/job-state/schema.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { addUsage, findExceeded, type VmUsage } from '#shared/domain/vm-limits.ts';
 import { isWaiting } from '#shared/domain/waiting-order.ts';
@@ -9,6 +9,12 @@ import { JOB_FORM, parseEach } from '#shared/protocol/stored-record.ts';
 
 /** Jobs in SQLite, with a row for what each of them uses. */
 export function openSqliteJobStore(database: Database): JobStore {
+  const records = openSqliteRecordStore(database, {
+    form: JOB_FORM,
+    tables: JOB_TABLES,
+    sharesIdsWith: [TUNING_TABLES],
+    commitFacts,
+  });
   const statements = prepareStatements(database);
 
   function commitFacts({ record: job, usage, limits }: JobFacts & { readonly record: Job }): 'OVER_LIMIT' | undefined {
@@ -27,12 +33,7 @@ export function openSqliteJobStore(database: Database): JobStore {
   }
 
   return {
-    ...openSqliteRecordStore(database, {
-      form: JOB_FORM,
-      tables: JOB_TABLES,
-      sharesIdsWith: [TUNING_TABLES],
-      commitFacts,
-    }),
+    ...records,
     readUsage: async () => readUsage(statements, null),
     listWaiting: async (countMax) =>
       parseEach(statements.waiting.all(countMax), ({ body }) => JOB_FORM.parse(String(body))).filter(isWaiting),
@@ -46,7 +47,6 @@ function readUsage({ usage }: ReturnType<typeof prepareStatements>, jobId: strin
 }
 
 function prepareStatements({ sql }: Database) {
-  sql.exec(schemaOf(JOB_TABLES));
   return {
     writeUsage: sql.prepare('insert or replace into vm_usage values (?, ?, ?, ?)'),
     deleteUsage: sql.prepare('delete from vm_usage where job_id = ?'),

@@ -1,19 +1,27 @@
-import type { Cause } from '#shared/domain/cause.ts';
-import type { HistoryEntry } from '#shared/domain/history-entry.ts';
-import type { JobSpec, ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
-import type { JobState } from '#shared/domain/job-state.ts';
-import type { JobText } from '#shared/domain/job-text.ts';
-import type { PackageLayout } from '#shared/domain/package-layout.ts';
+import * as z from 'zod';
+import { causeSchema } from '#shared/domain/cause.ts';
+import { historySchema } from '#shared/domain/history-entry.ts';
+import { type JobSpec, jobSpecSchema, provisioningModelSchema, ROLES } from '#shared/domain/job-spec.ts';
+import { JOB_STATES, type JobState } from '#shared/domain/job-state.ts';
+import { jobTextSchema } from '#shared/domain/job-text.ts';
+import { packageLayoutSchema } from '#shared/domain/package-layout.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 
 /** Milliseconds since the Unix epoch. The domain reads no clock: times arrive inside events. */
 export type TimestampMs = number;
 
+const timestamp = z.int();
+const nullableTimestamp = timestamp.nullable();
+const count = z.int().min(0);
+const nullableText = z.string().nullable();
+
 /** Where an attempt runs. */
-export type Placement = {
-  readonly zone: string;
-  readonly provisioningModel: ProvisioningModel;
-  readonly machineImage: string;
-};
+const placementSchema = z.object({
+  zone: z.string(),
+  provisioningModel: provisioningModelSchema,
+  machineImage: z.string(),
+});
+export type Placement = Stated<typeof placementSchema>;
 
 /** `us-central1-a` is a zone of `us-central1` (Compute Engine docs, "Regions and zones"). */
 export function regionOf(zone: string): string {
@@ -21,230 +29,248 @@ export function regionOf(zone: string): string {
 }
 
 /** One member of a job's cluster. */
-export type ReplicaId = { readonly role: Role; readonly index: number };
+const replicaIdSchema = z.object({ role: z.enum(ROLES), index: count });
+export type ReplicaId = Stated<typeof replicaIdSchema>;
 
 /** A VM that Compute Engine has confirmed to exist. `instanceId` is assigned by Compute Engine and never reused. */
-export type Instance = ReplicaId & { readonly vmName: string; readonly instanceId: string };
+const instanceSchema = replicaIdSchema.extend({ vmName: z.string(), instanceId: z.string() });
+export type Instance = Stated<typeof instanceSchema>;
 
 /** A validated package, pinned to one generation: every attempt runs the same bytes. */
-export type PackageRef = {
-  readonly uri: string;
-  readonly generation: string;
+const packageRefSchema = z.object({
+  uri: z.string(),
+  generation: z.string(),
   /** Base64 of the big-endian CRC32C, as in Cloud Storage's object resource. */
-  readonly crc32c: string;
-  readonly sizeBytes: number;
+  crc32c: z.string(),
+  sizeBytes: z.number(),
   /** By the module of each program that has the package; missing in jobs that v0.1.0 accepted. */
-  readonly layouts?: readonly { readonly module: string; readonly layout: PackageLayout }[] | undefined;
-};
+  layouts: z.array(z.object({ module: z.string(), layout: packageLayoutSchema })).optional(),
+});
+export type PackageRef = Stated<typeof packageRefSchema>;
 
 /** Where the job came from, and what distinguishes a repeated submission from a different one with the same job id. */
-export type JobSource = {
+const jobSourceSchema = z.object({
   /** The upload's `gs://` URI, or the message's `pubsub://` URI. */
-  readonly uri: string;
+  uri: z.string(),
   /** Generation of the upload, or message id: equal for every delivery of one submission. */
-  readonly deliveryId: string;
+  deliveryId: z.string(),
   /** Hexadecimal SHA-256 of job file and packages: equal when the same job is uploaded again. */
-  readonly digest: string;
+  digest: z.string(),
   /** The object that holds the report and, later, the job document. */
-  readonly reportUri: string;
+  reportUri: z.string(),
   /** E-mail address that a signature has proven; null for submissions that prove none. */
-  readonly submittedBy: string | null;
+  submittedBy: nullableText.default(null),
   /** Null for the job of a trial, whose tuning has it; for a text that is too long to be stored; and in older records. */
-  readonly text: JobText | null;
-};
+  text: jobTextSchema.nullable().default(null),
+});
+export type JobSource = Stated<typeof jobSourceSchema>;
 
 /** A finding that does not prevent the job from running: what, where, and what to write instead. */
-export type Warning = {
-  readonly code: string;
-  readonly message: string;
-  readonly remedy: string;
-  readonly path?: string | undefined;
-  readonly line?: number | undefined;
-};
+const warningSchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  remedy: z.string(),
+  path: z.string().optional(),
+  line: z.int().optional(),
+});
+export type Warning = Stated<typeof warningSchema>;
 
 /** One entry of the ledger: how an attempt ended. */
-export type AttemptRecord = {
-  readonly attempt: number;
-  readonly zone: string | null;
-  readonly provisioningModel: ProvisioningModel | null;
+const attemptRecordSchema = z.object({
+  attempt: z.int(),
+  zone: nullableText,
+  provisioningModel: provisioningModelSchema.nullable(),
   /** Time from which VMs may have been billed; null if none were created. */
-  readonly placedAt: TimestampMs | null;
-  readonly ranAt: TimestampMs | null;
-  readonly endedAt: TimestampMs;
-  readonly cause: Cause | null;
-};
+  placedAt: nullableTimestamp,
+  ranAt: nullableTimestamp,
+  endedAt: timestamp,
+  cause: causeSchema.nullable(),
+});
+export type AttemptRecord = Stated<typeof attemptRecordSchema>;
 
 export const ATTEMPT_RECORDS_MAX = 50;
 
 /** How a job ends; decided before its VMs are deleted. */
-export type Verdict = {
-  readonly state: 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
-  readonly cause: Cause | null;
+export const verdictSchema = z.object({
+  state: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']),
+  cause: causeSchema.nullable(),
   /** Set if the program was asked to end before its own end, and succeeded with what it had. */
-  readonly isStoppedEarly?: true | undefined;
-};
+  isStoppedEarly: z.literal(true).optional(),
+});
+export type Verdict = Stated<typeof verdictSchema>;
 
 /** The tuning and the trial that a job belongs to. */
-export type TrialRef = {
-  readonly tuningId: string;
+const trialRefSchema = z.object({
+  tuningId: z.string(),
   /** From 1; as text, the trial's id. */
-  readonly ordinal: number;
+  ordinal: z.int().min(1),
   /** The metrics that the tuning needs: the agent reports their history, not only their last values. */
-  readonly metricIds: readonly string[];
-};
+  metricIds: z.array(z.string()),
+});
+export type TrialRef = Stated<typeof trialRefSchema>;
 
 /** The VM of a replica whose program failed, which stays for a look. */
-export type KeptVm = {
+const keptVmSchema = z.object({
   /** The name that is returned by `replicaName`. */
-  readonly replica: string;
-  readonly vmName: string;
+  replica: z.string(),
+  vmName: z.string(),
   /** Null if Compute Engine's answer had not arrived when the program failed. */
-  readonly instanceId: string | null;
-  readonly placement: Placement;
-  readonly since: TimestampMs;
+  instanceId: nullableText,
+  placement: placementSchema,
+  since: timestamp,
   /** When it is deleted at the latest. */
-  readonly until: TimestampMs;
+  until: timestamp,
   /** When its deletion was decided, or its end was noticed; null while it is kept. */
-  readonly releasedAt: TimestampMs | null;
-};
+  releasedAt: nullableTimestamp,
+});
+export type KeptVm = Stated<typeof keptVmSchema>;
 
 /** A limit that the VMs of waiting jobs exceed together with those that exist. */
-export type WaitedLimit = {
-  readonly metric: string;
+const waitedLimitSchema = z.object({
+  metric: z.string(),
   /** The same as in QuotaLimit. */
-  readonly family: string | null;
-  readonly limit: number;
+  family: nullableText,
+  limit: z.number(),
   /** Null if the limit is for all regions together. */
-  readonly region: string | null;
+  region: nullableText,
   /** Whether the job waits behind others, and has not exceeded the limit itself. */
-  readonly isHeld: boolean;
-};
+  isHeld: z.boolean(),
+});
+export type WaitedLimit = Stated<typeof waitedLimitSchema>;
 
-type JobCommon = {
-  readonly jobId: string;
-  /** Null for a job that users submitted. */
-  readonly trial: TrialRef | null;
-  readonly spec: JobSpec;
-  readonly packages: readonly PackageRef[];
-  readonly source: JobSource;
-  readonly warnings: readonly Warning[];
-  readonly createdAt: TimestampMs;
-  /** Number of the current attempt, from 1: the fencing token that invalidates older attempts. */
-  readonly attempt: number;
-  /** Placement round within this attempt, from 1. Messages of earlier rounds are stale. */
-  readonly placementRound: number;
-  /** Zones that were tried without success since zone fallback last started from the first zone. */
-  readonly exhaustedZones: readonly string[];
-  /** Zones that offer all machine types of this job, in order of preference. */
-  readonly zones: readonly string[];
-  readonly firstRanAt: TimestampMs | null;
-  /** Total time that earlier attempts were RUNNING, which counts against maxRunningTime. */
-  readonly ranMs: number;
-  readonly counts: JobCounts;
-  /** The last ATTEMPT_RECORDS_MAX attempts that have ended; only the newest keep their evidence. */
-  readonly ledger: readonly AttemptRecord[];
-  /** Why the job is waiting, as shown to the user; null while it is not. */
-  readonly waitingFor: Cause | null;
-  /** When a quota was first exceeded that has been exceeded in every placement since; null if the last one was not. */
-  readonly quotaWaitSince: TimestampMs | null;
-  /** When a service perimeter first denied a request; null if none has since the program last started. */
-  readonly deniedSince: TimestampMs | null;
-  /** The limit that the VMs of this job or of those before it exceeded; null once its VMs exist. */
-  readonly waitsFor: WaitedLimit | null;
-  /** Placements that have ended, but whose VMs may still exist: each counts against the limits as the current one does. */
-  readonly endedPlacements: number;
-  /** The newest events, oldest first. Every event that changes the job is also a line of the log. */
-  readonly history: readonly HistoryEntry[];
-};
-
-export type JobCounts = {
-  readonly interruptions: number;
+const jobCountsSchema = z.object({
+  interruptions: count,
   /** Interruptions since the last attempt that ran for at least STABLE_RUN_MS. */
-  readonly interruptionsInRow: number;
+  interruptionsInRow: count.default(0),
   /** Attempts in a row that ended because a VM never sent a heartbeat. */
-  readonly bootFailuresInRow: number;
-  readonly restarts: number;
+  bootFailuresInRow: count.default(0),
+  restarts: count,
   /** Placements in which Compute Engine could not create the VMs. */
-  readonly createFailures: number;
+  createFailures: count,
   /** Placement rounds in a row whose provision message became a dead letter before Compute Engine had answered. */
-  readonly deliveryFailuresInRow: number;
+  deliveryFailuresInRow: count.default(0),
   /** VMs in a row that were created and deleted without the program having run: each is billed for a minute or more. */
-  readonly unusedVms: number;
+  unusedVms: count.default(0),
+});
+export type JobCounts = Stated<typeof jobCountsSchema>;
+
+/** The submission that intake has accepted, in jobs and in tunings; no event changes it. */
+export const submissionFields = {
+  spec: jobSpecSchema,
+  packages: z.array(packageRefSchema),
+  /** Zones that offer all machine types of this job, in order of preference. */
+  zones: z.array(z.string()),
+  source: jobSourceSchema,
+  warnings: z.array(warningSchema).default([]),
+  createdAt: timestamp,
+};
+
+const common = {
+  ...submissionFields,
+  jobId: z.string(),
+  /** Null for a job that users submitted. */
+  trial: trialRefSchema.nullable().default(null),
+  /** Number of the current attempt, from 1: the fencing token that invalidates older attempts. */
+  attempt: z.int().min(1),
+  /** Placement round within this attempt, from 1. Messages of earlier rounds are stale. */
+  placementRound: count,
+  /** Zones that were tried without success since zone fallback last started from the first zone. */
+  exhaustedZones: z.array(z.string()),
+  firstRanAt: nullableTimestamp,
+  /** Total time that earlier attempts were RUNNING, which counts against maxRunningTime. */
+  ranMs: z.number().default(0),
+  counts: jobCountsSchema,
+  /** The last ATTEMPT_RECORDS_MAX attempts that have ended; only the newest keep their evidence. */
+  ledger: z.array(attemptRecordSchema),
+  /** Why the job is waiting, as shown to the user; null while it is not. */
+  waitingFor: causeSchema.nullable(),
+  /** When a quota was first exceeded that has been exceeded in every placement since; null if the last one was not. */
+  quotaWaitSince: nullableTimestamp.default(null),
+  /** When a service perimeter first denied a request; null if none has since the program last started. */
+  deniedSince: nullableTimestamp.default(null),
+  /** The limit that the VMs of this job or of those before it exceeded; null once its VMs exist. */
+  waitsFor: waitedLimitSchema.nullable().default(null),
+  /** Placements that have ended, but whose VMs may still exist: each counts against the limits as the current one does. */
+  endedPlacements: count.default(0),
+  /** The newest events, oldest first. Every event that changes the job is also a line of the log. */
+  history: historySchema.default([]),
 };
 
 /** Every job that is not closed has a deadline, `wakeAt`, at which the reconciler re-checks it. */
-type Unfinished = JobCommon & { readonly wakeAt: TimestampMs };
+const unfinished = { ...common, wakeAt: timestamp };
 
 /**
  * The failure of a replica's program, until it is known whether another replica was interrupted: the others fail when
  * they lose the connection to it.
  */
-export type HeldFailure = {
-  readonly replica: string;
-  readonly cause: Cause;
+const heldFailureSchema = z.object({
+  replica: z.string(),
+  cause: causeSchema,
   /** When the program ended. */
-  readonly failedAt: TimestampMs;
-  readonly heldAt: TimestampMs;
+  failedAt: timestamp,
+  heldAt: timestamp,
   /** Whether the master has succeeded after this failure. */
-  readonly hasMasterSucceeded: boolean;
+  hasMasterSucceeded: z.boolean(),
+});
+export type HeldFailure = Stated<typeof heldFailureSchema>;
+
+const placed = {
+  ...unfinished,
+  placement: placementSchema,
+  /** Empty until Compute Engine has confirmed that all VMs of the attempt exist. */
+  instances: z.array(instanceSchema),
+  placedAt: timestamp,
+  /** Set only for a cluster; `wakeAt` is then the next check on it. */
+  heldFailure: heldFailureSchema.nullable().default(null),
 };
 
-type Placed = Unfinished & {
-  readonly placement: Placement;
-  /** Empty until Compute Engine has confirmed that all VMs of the attempt exist. */
-  readonly instances: readonly Instance[];
-  readonly placedAt: TimestampMs;
-  /** Set only for a cluster; `wakeAt` is then the next check on it. */
-  readonly heldFailure: HeldFailure | null;
-};
+/** Null if no VM was kept; `shownAs` is FAILED otherwise. */
+const kept = keptVmSchema.nullable().default(null);
 
 /**
  * A job, by the status that the control plane acts on. CLOSING: the verdict is final and the VMs are being deleted.
- * `stateOf` maps the status to the state that users see.
+ * `stateOf` maps the status to the state that users see. A field with a default is missing in older records.
  */
-export type Job =
-  | (Unfinished & {
-      readonly status: 'QUEUED';
-      readonly isBackingOff: boolean;
-      /** Whether its VMs are counted already: it falls back from a zone without VMs to the next one. */
-      readonly isAdmitted: boolean;
-    })
-  | (Placed & {
-      readonly status: 'PREPARING';
-      /** Time of the master's first heartbeat; null before. */
-      readonly reportedAt: TimestampMs | null;
-      /** Until when the VM may wait for capacity at Compute Engine, unbilled; null if it is not waiting. */
-      readonly pendingUntil: TimestampMs | null;
-      /** When it was found that some VMs of a cluster have started while others wait for capacity; null before. */
-      readonly assemblingSince: TimestampMs | null;
-    })
-  /**
-   * `uploadingAt`: when the master reported that its program has exited and its outputs are being uploaded; null
-   * before.
-   */
-  | (Placed & {
-      readonly status: 'RUNNING';
-      readonly ranAt: TimestampMs;
-      readonly uploadingAt: TimestampMs | null;
-      /**
-       * When the program was asked to end before its own end; null if it was not. Heartbeats are answered STOP, and the
-       * job succeeds once its outputs are saved.
-       */
-      readonly stopRequestedAt: TimestampMs | null;
-    })
-  | (Unfinished & {
-      readonly status: 'CLOSING';
-      readonly verdict: Verdict;
-      readonly shownAs: JobState;
-      /** Null if no VM was kept; `shownAs` is FAILED otherwise. */
-      readonly kept: KeptVm | null;
-    })
-  | (JobCommon & {
-      readonly status: 'CLOSED';
-      readonly verdict: Verdict;
-      readonly endedAt: TimestampMs;
-      readonly kept: KeptVm | null;
-    });
+export const jobSchema = z.discriminatedUnion('status', [
+  z.object({
+    ...unfinished,
+    status: z.literal('QUEUED'),
+    isBackingOff: z.boolean(),
+    /** Whether its VMs are counted already: it falls back from a zone without VMs to the next one. */
+    isAdmitted: z.boolean().default(false),
+  }),
+  z.object({
+    ...placed,
+    status: z.literal('PREPARING'),
+    /** Time of the master's first heartbeat; null before. */
+    reportedAt: nullableTimestamp.default(null),
+    /** Until when the VM may wait for capacity at Compute Engine, unbilled; null if it is not waiting. */
+    pendingUntil: nullableTimestamp.default(null),
+    /** When it was found that some VMs of a cluster have started while others wait for capacity; null before. */
+    assemblingSince: nullableTimestamp.default(null),
+  }),
+  z.object({
+    ...placed,
+    status: z.literal('RUNNING'),
+    ranAt: timestamp,
+    /** When the master reported that its program has exited and its outputs are being uploaded; null before. */
+    uploadingAt: nullableTimestamp.default(null),
+    /**
+     * When the program was asked to end before its own end; null if it was not. Heartbeats are answered STOP, and the
+     * job succeeds once its outputs are saved.
+     */
+    stopRequestedAt: nullableTimestamp.default(null),
+  }),
+  z.object({
+    ...unfinished,
+    status: z.literal('CLOSING'),
+    verdict: verdictSchema,
+    shownAs: z.enum(JOB_STATES),
+    kept,
+  }),
+  z.object({ ...common, status: z.literal('CLOSED'), verdict: verdictSchema, endedAt: timestamp, kept }),
+]);
+export type Job = Stated<typeof jobSchema>;
 
 export const JOB_STATUSES = [
   'QUEUED',

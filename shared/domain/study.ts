@@ -85,14 +85,12 @@ const metricSchema = z.object({
 });
 export type Metric = Stated<typeof metricSchema>;
 
-export const STUDY_ALGORITHMS = ['BAYESIAN', 'GRID', 'RANDOM'] as const;
-export type StudyAlgorithm = (typeof STUDY_ALGORITHMS)[number];
-
 /** Older versions trained populations. */
 export const algorithmSchema = z.preprocess(
   (name) => (name === 'POPULATION_BASED' ? 'BAYESIAN' : name),
-  z.enum(STUDY_ALGORITHMS),
+  z.enum(['BAYESIAN', 'GRID', 'RANDOM']),
 );
+export type StudyAlgorithm = Stated<typeof algorithmSchema>;
 
 /**
  * Hyperparameter tuning: trials of one program with different parameter values, and the metrics that compare them. The

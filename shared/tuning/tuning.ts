@@ -1,72 +1,80 @@
-import type { Cause } from '#shared/domain/cause.ts';
-import type { HistoryEntry } from '#shared/domain/history-entry.ts';
-import type { JobSource, PackageRef, TimestampMs, Verdict, Warning } from '#shared/domain/job.ts';
-import type { JobSpec } from '#shared/domain/job-spec.ts';
+import * as z from 'zod';
+import { causeSchema } from '#shared/domain/cause.ts';
+import { historySchema } from '#shared/domain/history-entry.ts';
+import { submissionFields, verdictSchema } from '#shared/domain/job.ts';
 import type { JobState } from '#shared/domain/job-state.ts';
-import type { Study } from '#shared/domain/study.ts';
-import type { TrialOutcome } from '#shared/tuning/trial.ts';
+import type { Stated } from '#shared/domain/stated.ts';
+import { studySchema } from '#shared/domain/study.ts';
+
+const timestamp = z.int();
+const count = z.int().min(0);
+const ordinal = z.int().min(1);
+const numbers = z.array(z.number());
 
 /** A trial that was started and is not known to have ended. */
-export type RunningTrial = {
-  readonly ordinal: number;
-  readonly jobId: string;
-  readonly since: TimestampMs;
+const runningTrialSchema = z.object({
+  ordinal,
+  jobId: z.string(),
+  since: timestamp,
   /** When its job was last requested to start or to stop: both requests also report the end of a closed job. */
-  readonly checkedAt: TimestampMs;
+  checkedAt: timestamp,
   /** Whether it was asked to stop before its end. */
-  readonly isStopping: boolean;
+  isStopping: z.boolean(),
   /** Number of lost trials in a row whose values this one repeats. */
-  readonly lostBefore: number;
-};
+  lostBefore: count,
+});
+export type RunningTrial = Stated<typeof runningTrialSchema>;
 
 /** How many trials ended with one cause code and label; the cause is that of the last one. */
-export type FailureTally = {
-  readonly kind: Exclude<TrialOutcome['kind'], 'SUCCEEDED'>;
+const failureTallySchema = z.object({
+  kind: z.enum(['INFEASIBLE', 'FAILED', 'LOST']),
   /** With a shorter message and less evidence than the trial's own. */
-  readonly cause: Cause;
-  readonly count: number;
-};
+  cause: causeSchema,
+  count,
+});
+export type FailureTally = Stated<typeof failureTallySchema>;
 
 /**
  * The values to beat at each step: the median of the completed trials' running means (Vizier's median stopping rule,
  * Golovin et al. 2017, section 3.2.2), of what is minimized. Computed when a trial completes, so that a heartbeat reads
  * no curves. At most CURVE_POINTS_MAX steps.
  */
-export type MedianBar = {
-  readonly steps: readonly number[];
-  readonly medians: readonly number[];
-  readonly completedCount: number;
-};
+const medianBarSchema = z.object({ steps: numbers, medians: numbers, completedCount: count });
+export type MedianBar = Stated<typeof medianBarSchema>;
 
 /** One rung of ASHA (Li et al. 2020): the best values so far, of what is minimized, of the trials that reached it. */
-export type Rung = {
-  readonly step: number;
-  readonly reachedCount: number;
+const rungSchema = z.object({
+  step: z.number(),
+  reachedCount: count,
   /** The lowest values, ascending; as many as can decide whether a further one is among the best 1/3, at most 250. */
-  readonly best: readonly number[];
-};
+  best: numbers,
+});
+export type Rung = Stated<typeof rungSchema>;
 
-export type TuningCounts = {
+const countsSchema = z.object({
   /** Trials with an objective, those stopped early included. */
-  readonly succeeded: number;
-  readonly stoppedEarly: number;
-  readonly infeasible: number;
-  readonly failed: number;
-  readonly lost: number;
-};
+  succeeded: count,
+  stoppedEarly: count,
+  infeasible: count,
+  failed: count,
+  lost: count,
+});
+export type TuningCounts = Stated<typeof countsSchema>;
 
 /** The best trial; with several objectives, the last one that no trial before it dominated. */
-export type BestTrial = {
-  readonly ordinal: number;
+const bestTrialSchema = z.object({
+  ordinal,
   /** The first of several. */
-  readonly objective: number;
-  readonly at: TimestampMs;
+  objective: z.number(),
+  at: timestamp,
   /** Number of trials that had ended when it did, itself included; without those that were lost. */
-  readonly afterTrials: number;
-};
+  afterTrials: count,
+});
+export type BestTrial = Stated<typeof bestTrialSchema>;
 
 /** Costs of the trials that no other one dominates, by which progress is recognized; empty with one objective. */
-export type Front = readonly (readonly number[])[];
+const frontSchema = z.array(numbers);
+export type Front = Stated<typeof frontSchema>;
 
 /** Limit on the numbers of a front. If it is exceeded, the oldest trial is forgotten, which at most hides a lack of progress. */
 export const FRONT_NUMBERS_MAX = 500;
@@ -75,71 +83,72 @@ export const FRONT_NUMBERS_MAX = 500;
  * Why a tuning ends before `trialsMax`; null if it runs all trials. Set when that is decided: trials that are running go
  * on, or are asked to stop.
  */
-export type StopReason =
-  | 'MAX_COST'
-  | 'MAX_RUNTIME'
-  | 'NO_PROGRESS'
-  | 'SPACE_EXHAUSTED'
-  | 'TRIALS_MAX'
-  | 'FAILED'
-  | 'CANCELLED';
+const stopReasonSchema = z.enum([
+  'MAX_COST',
+  'MAX_RUNTIME',
+  'NO_PROGRESS',
+  'SPACE_EXHAUSTED',
+  'TRIALS_MAX',
+  'FAILED',
+  'CANCELLED',
+]);
+export type StopReason = Stated<typeof stopReasonSchema>;
 
-export type TuningCommon = {
+const commonSchema = z.object({
+  /** `spec` is the job that every trial runs, without its values. Its study is null: `study` has it. */
+  ...submissionFields,
   /** Also the job id that users see. */
-  readonly tuningId: string;
-  /** The job that every trial runs, without its values. `spec.study` is null: `study` has it. */
-  readonly spec: JobSpec;
-  readonly study: Study;
-  readonly packages: readonly PackageRef[];
-  readonly zones: readonly string[];
-  readonly source: JobSource;
-  readonly warnings: readonly Warning[];
-  readonly createdAt: TimestampMs;
+  tuningId: z.string(),
+  study: studySchema,
   /** Earlier tunings whose trials are known here, the nearest first; at most RESUMES_MAX. */
-  readonly resumes: readonly string[];
+  resumes: z.array(z.string()),
   /** Number of trials whose values were suggested; those that repeat the values of a lost trial are not counted. */
-  readonly suggestedCount: number;
+  suggestedCount: count,
   /** The highest ordinal that a trial has or that was asked for. An ordinal is never given out twice. */
-  readonly lastOrdinal: number;
-  readonly running: readonly RunningTrial[];
-  readonly counts: TuningCounts;
+  lastOrdinal: count,
+  running: z.array(runningTrialSchema),
+  counts: countsSchema,
   /** Lost trials since one that was not. */
-  readonly lostInRow: number;
+  lostInRow: count,
   /** The commonest first; at most FAILURE_TALLIES_MAX. */
-  readonly failures: readonly FailureTally[];
-  readonly best: BestTrial | null;
-  readonly front: Front;
-  readonly bar: MedianBar | null;
-  readonly rungs: readonly Rung[];
+  failures: z.array(failureTallySchema),
+  best: bestTrialSchema.nullable(),
+  front: frontSchema.default([]),
+  bar: medianBarSchema.nullable(),
+  rungs: z.array(rungSchema),
   /** The last step of the longest completed curve; null before the first. */
-  readonly longestStep: number | null;
+  longestStep: z.number().nullable(),
   /** List price of the VMs of one trial, in US dollars an hour; null if unknown. */
-  readonly perHourUsd: number | null;
+  perHourUsd: z.number().nullable(),
   /** The cost of ended trials; those of unknown price count 0. */
-  readonly spentUsd: number;
-  readonly firstTrialAt: TimestampMs | null;
-  readonly stopReason: StopReason | null;
-  /** The events that changed the state, oldest first: thousands of trials would leave no room for it. */
-  readonly history: readonly HistoryEntry[];
-};
+  spentUsd: z.number(),
+  firstTrialAt: timestamp.nullable(),
+  stopReason: stopReasonSchema.nullable(),
+  /** The events that changed the state, oldest first: there is no room for the other events of thousands of trials. */
+  history: historySchema.default([]),
+});
+export type TuningCommon = Stated<typeof commonSchema>;
 
 /**
  * Hyperparameter tuning. CLOSING: the verdict is final, and trials that still run are being ended.
  * Every tuning that is not CLOSED has a deadline, `wakeAt`, at which the reconciler re-checks it.
  */
-export type Tuning =
-  | (TuningCommon & {
-      readonly status: 'SEARCHING';
-      /** The suggestions that are under way: at most one request at a time, for all free slots. */
-      readonly asked: { readonly from: number; readonly count: number; readonly at: TimestampMs } | null;
-      /** Whether there are no more values to try. */
-      readonly isExhausted: boolean;
-      /** Suggestion requests in a row that no delivery could handle. */
-      readonly suggestFailuresInRow: number;
-      readonly wakeAt: TimestampMs;
-    })
-  | (TuningCommon & { readonly status: 'CLOSING'; readonly verdict: Verdict; readonly wakeAt: TimestampMs })
-  | (TuningCommon & { readonly status: 'CLOSED'; readonly verdict: Verdict; readonly endedAt: TimestampMs });
+export const tuningSchema = z.discriminatedUnion('status', [
+  z.object({
+    ...commonSchema.shape,
+    status: z.literal('SEARCHING'),
+    /** The suggestions that are under way: at most one request at a time, for all free slots. */
+    asked: z.object({ from: ordinal, count: ordinal, at: timestamp }).nullable(),
+    /** Whether there are no more values to try. */
+    isExhausted: z.boolean(),
+    /** Suggestion requests in a row that no delivery could handle. */
+    suggestFailuresInRow: count,
+    wakeAt: timestamp,
+  }),
+  z.object({ ...commonSchema.shape, status: z.literal('CLOSING'), verdict: verdictSchema, wakeAt: timestamp }),
+  z.object({ ...commonSchema.shape, status: z.literal('CLOSED'), verdict: verdictSchema, endedAt: timestamp }),
+]);
+export type Tuning = Stated<typeof tuningSchema>;
 
 export const TUNING_STATUSES = ['SEARCHING', 'CLOSING', 'CLOSED'] as const satisfies readonly Tuning['status'][];
 export type TuningStatus = (typeof TUNING_STATUSES)[number];

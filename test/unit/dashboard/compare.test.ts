@@ -51,6 +51,12 @@ describe('a clone', () => {
       flags: ['--display-name=b', '--job-dir=gs://jobs/b', '--module-name=a_2', '--', '--name=a_2'],
     });
   });
+
+  it.each(['', '(', 'a.b'])('keeps its flags while the id is typed: %j', (typed) => {
+    const flags = ['--display-name=a_2', '--job-dir=gs://jobs/a_2'];
+    const submission = { jobId: 'a_2', jobFile: null, fileName: 'job.yaml', command: COMMAND, flags };
+    expect(renamed(renamed(submission, typed), 'a_2')).toEqual(submission);
+  });
 });
 
 describe('the progress of a job', () => {

@@ -227,11 +227,12 @@ async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Inv
 
 async function reportError(error: unknown, io: Io): Promise<ExitCode> {
   const { Interruption, UsageFailure, describeError } = await import('#cli/core/failure.ts');
+  const { InvalidFlagError } = await import('#shared/job-file/flags/flag-list.ts');
   const label = paint('error:', 'red', io.stderr);
   const isAborted = io.interrupted.aborted && error instanceof Error && error.name === 'AbortError';
   const text = error instanceof Interruption ? error.message : `${label} ${describeError(error)}`;
   io.stderr.write(`${isAborted ? 'Interrupted.' : text}\n`);
-  return error instanceof UsageFailure || (error instanceof Error && error.name === 'InvalidFlagError') ? 2 : 1;
+  return error instanceof UsageFailure || error instanceof InvalidFlagError ? 2 : 1;
 }
 
 /** Words that precede the command in a gcloud command line. */

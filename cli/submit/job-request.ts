@@ -9,7 +9,7 @@ import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { inFileOrder } from '#shared/job-file/parser/findings.ts';
 import { decodeJobFile } from '#shared/job-file/parser/parse-source.ts';
 import { renamePackages } from '#shared/job-file/parser/rename-packages.ts';
-import { emptyDraftOf, overrideDraft } from '#shared/job-file/read-job.ts';
+import { emptyReadingOf, overrideDraft } from '#shared/job-file/read-job.ts';
 import { type JobFileReading, readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { SentJob } from '#shared/protocol/job-text.ts';
@@ -55,8 +55,7 @@ export type ValidatedRequest = {
 export async function readConfig({ flag, io }: Invocation, command: SubmitCommand): Promise<ConfigFile> {
   const config = flag('config');
   if (config === undefined) {
-    const reading = { draft: emptyDraftOf(command), problems: [], warnings: [], unsupported: [] };
-    return { text: null, fileName: 'job.yaml', reading };
+    return { text: null, fileName: 'job.yaml', reading: emptyReadingOf(command) };
   }
   const path = resolve(io.cwd, config);
   const fileName = basename(path);
@@ -93,5 +92,5 @@ export function writeJob({ file, command, jobId, packages, writeFlags }: JobRequ
     ),
   );
   const jobFile = file.text === null ? null : renamePackages(file.text, (name) => uris.get(name));
-  return { jobFile, fileName: file.fileName, command, flags: [...writeFlags(uriOf)], jobId };
+  return { jobFile, fileName: file.fileName, command, flags: writeFlags(uriOf), jobId };
 }

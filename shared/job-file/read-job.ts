@@ -14,7 +14,7 @@ export type JobToRead = Omit<JobText, 'jobFile'> & {
 
 /** Reads a job file and applies its flags. Never throws: an invalid flag is among the problems, without a draft. */
 export function readJob(job: JobToRead): JobFileReading {
-  const reading = job.jobFile === null ? readingOf(emptyDraftOf(job.command)) : readJobFile(job.jobFile, job);
+  const reading = job.jobFile === null ? emptyReadingOf(job.command) : readJobFile(job.jobFile, job);
   if (reading.draft === null) {
     return reading;
   }
@@ -42,11 +42,8 @@ export function jobTextOf({ jobFile, fileName, command, flags }: JobToRead): Job
   return { jobFile: jobFile === null ? null : decodeJobFile(jobFile), fileName, command, flags };
 }
 
-/** The draft that flags override if there is no job file. */
-export function emptyDraftOf(command: SubmitCommand): JobDraft {
-  return command === 'jobs submit training' ? EMPTY_DRAFT : { ...EMPTY_DRAFT, dialect: 'vertex-ai' };
-}
-
-function readingOf(draft: JobDraft): JobFileReading {
-  return { draft, problems: [], warnings: [], unsupported: [] };
+/** The reading that flags override if there is no job file. */
+export function emptyReadingOf(command: SubmitCommand): JobFileReading {
+  const dialect = command === 'jobs submit training' ? EMPTY_DRAFT.dialect : 'vertex-ai';
+  return { draft: { ...EMPTY_DRAFT, dialect }, problems: [], warnings: [], unsupported: [] };
 }

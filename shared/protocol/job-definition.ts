@@ -1,29 +1,26 @@
-import * as z from 'zod';
-import { jobTextSchema } from '#shared/domain/job-text.ts';
-import { problemSchema } from '#shared/protocol/report.ts';
+import type { Warning } from '#shared/domain/job.ts';
+import type { SentJob } from '#shared/protocol/job-text.ts';
 
 /** `GET /v1/jobs/JOB/definition`: what the job runs, as its user wrote it. */
-export const jobDefinitionSchema = z.object({
-  jobId: z.string(),
+export type JobDefinition = {
+  readonly jobId: string;
   /** The job file as the user wrote it; for a job that flags alone describe, the command. */
-  jobFile: z.string(),
-  dialect: z.enum(['ai-platform', 'vertex-ai', 'dropforge']),
+  readonly jobFile: string;
+  readonly dialect: 'ai-platform' | 'vertex-ai' | 'dropforge';
   /** False if the text is not stored, and its replacement has no field for a part of the job. */
-  isComplete: z.boolean(),
+  readonly isComplete: boolean;
   /** The arguments of the master's program. */
-  args: z.array(z.string()),
+  readonly args: readonly string[];
   /** The warnings that intake found in the submission. */
-  warnings: z.array(problemSchema),
-  packages: z.array(z.object({ uri: z.string(), sizeBytes: z.number() })),
+  readonly warnings: readonly Warning[];
+  readonly packages: readonly { readonly uri: string; readonly sizeBytes: number }[];
   /** To run the same once more: under another id, in a job directory of its own. */
-  repetition: z.object({
-    jobId: z.string(),
-    jobFile: z.string(),
+  readonly repetition: {
+    readonly jobId: string;
+    readonly jobFile: string;
     /** For a shell. */
-    command: z.string(),
+    readonly command: string;
     /** For `POST /v1/jobs`. */
-    submission: z.object({ ...jobTextSchema.shape, jobId: z.string() }),
-  }),
-});
-
-export type JobDefinition = z.infer<typeof jobDefinitionSchema>;
+    readonly submission: SentJob & { readonly jobId: string };
+  };
+};

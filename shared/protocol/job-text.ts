@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { jobTextSchema } from '#shared/domain/job-text.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /** A job with flags as `dropforge` sends it: JSON where a job file is uploaded or published. */
 const sentJobSchema = z.strictObject({ ...jobTextSchema.shape, jobId: z.string().optional() });
 
-export type SentJob = z.infer<typeof sentJobSchema>;
+export type SentJob = Stated<typeof sentJobSchema>;
 
 /** A job file without flags, or a job as `dropforge` sends it. `fileName` is that of an upload or a message. */
 export function readSentJob(

@@ -53,7 +53,7 @@ export function readWorkerPools(texts: readonly string[]): readonly PoolDraft[] 
 }
 
 /** The packages of one pool: those that are built from its working directory, and further ones. */
-export function listPoolPackages(keys: PoolFlag['keys']): readonly string[] {
+function listPoolPackages(keys: PoolFlag['keys']): readonly string[] {
   const local = keys['local-package-path'];
   return local === undefined ? [] : [local, ...splitItems(keys['extra-packages'])];
 }

@@ -110,19 +110,20 @@ function hasTooManyTokens(text: string): boolean {
   return false;
 }
 
-/** The text of a job file, null if it is neither UTF-8 nor UTF-16. Detects the encoding by byte order mark, or by the position of the first null byte (YAML 1.2.2, section 5.2). */
+/**
+ * The text of a job file; null if it is neither UTF-8 nor UTF-16. Detects the encoding by byte order mark, or by the
+ * position of the first null byte (YAML 1.2.2, section 5.2).
+ */
 export function decodeJobFile(source: string | Uint8Array): string | null {
   if (typeof source === 'string') {
     return source.replace(/^\uFEFF/, '');
   }
-  const bytes = source;
-  const [first, second] = bytes;
+  const [first, second] = source;
   const isBigEndian = (first === 0xfe && second === 0xff) || first === 0;
   const isLittleEndian = (first === 0xff && second === 0xfe) || second === 0;
   try {
-    return new TextDecoder(isBigEndian ? 'utf-16be' : isLittleEndian ? 'utf-16le' : 'utf-8', { fatal: true }).decode(
-      bytes,
-    );
+    const encoding = isBigEndian ? 'utf-16be' : isLittleEndian ? 'utf-16le' : 'utf-8';
+    return new TextDecoder(encoding, { fatal: true }).decode(source);
   } catch (error) {
     if (error instanceof TypeError) {
       return null;

@@ -91,8 +91,10 @@ export function enforceSizeLimit<Record extends Limited>(
   record: Record,
 ): { readonly limited: Record } | { readonly problem: Problem } {
   const whole = { ...record, warnings: truncateWarnings(record.warnings) };
-  const hasSpace = jsonBytesOf(whole) <= ACCEPTED_BYTES_MAX;
-  const limited = hasSpace ? whole : { ...whole, source: { ...whole.source, text: null } };
+  if (jsonBytesOf(whole) <= ACCEPTED_BYTES_MAX) {
+    return { limited: whole };
+  }
+  const limited = { ...whole, source: { ...whole.source, text: null } };
   const sizeBytes = jsonBytesOf(limited);
   if (sizeBytes <= ACCEPTED_BYTES_MAX) {
     return { limited };

@@ -30,8 +30,8 @@ export async function defineJob(
     jobFile: text.jobFile ?? formatCommand({ ...text, jobId: spec.jobId, config: undefined }),
     dialect: draft?.dialect ?? 'ai-platform',
     isComplete,
-    args: [...(spec.replicaGroups[0].program ?? spec.program).args],
-    warnings: submitted.warnings.map((warning) => ({ ...warning })),
+    args: (spec.replicaGroups[0].program ?? spec.program).args,
+    warnings: submitted.warnings,
     packages: submitted.packages.map(({ uri, sizeBytes }) => ({ uri, sizeBytes })),
     repetition: {
       jobId: submission.jobId,
@@ -82,7 +82,7 @@ type Facts = { readonly draft: JobDraft | null; readonly spec: JobSpec; readonly
  * The job under its next id, with the packages that it had, and with a job directory of its own if it names one:
  * otherwise it would restore the checkpoints of this one.
  */
-function repeat(text: JobText, { draft, spec, sourceUri }: Facts): SentJob & { readonly jobId: string } {
+function repeat(text: JobText, { draft, spec, sourceUri }: Facts): JobDefinition['repetition']['submission'] {
   const jobId = nextJobId(spec.jobId);
   const uris = spec.replicaGroups.flatMap((group) => (group.program ?? spec.program).packageUris);
   const jobFile = text.jobFile === null ? null : renamePackages(text.jobFile, (name) => findUri(uris, name));
@@ -95,7 +95,7 @@ function repeat(text: JobText, { draft, spec, sourceUri }: Facts): SentJob & { r
     // A job file in its package need not name it.
     ...(isEnclosed && { packages: [sourceUri] }),
   });
-  return { jobFile, fileName: text.fileName, command: text.command, flags: [...flags], jobId };
+  return { jobFile, fileName: text.fileName, command: text.command, flags, jobId };
 }
 
 /** The address of a package by its path relative to the job file: the shortest one that ends with it. */

@@ -15,7 +15,7 @@ const deploymentSchema = z.object({
   jobsBucket: z.string().min(1),
   /** `projects/P/topics/T`: job files are submitted here; without it, through the upload bucket. */
   submitTopic: z.string().min(1).nullish(),
-  /** The hosts that VMs can download; missing in files of the version before. */
+  /** The hosts from which VMs can download; missing in files of the version before. */
   internetAccess: internetAccessSchema.optional(),
   /** Overrides Cloud Storage's default endpoint. */
   storage: z.url().optional(),

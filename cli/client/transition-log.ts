@@ -20,7 +20,7 @@ const transitionSchema = z.looseObject({
   inStateMs: z.number().nullable(),
   by: z.string().nullable(),
   replica: z.string().optional(),
-  /** False of what only tried a waiting job again: a queue of jobs would leave no room for anything else. */
+  /** False if the event only had a waiting job re-checked: a queue of jobs would leave no room for other lines. */
   isInHistory: z.literal(true).optional(),
 });
 

@@ -48,7 +48,7 @@ export const jobsValidate: Command = {
 type Context = {
   readonly invocation: Invocation;
   readonly checkPackage: PackageCheck;
-  /** The sources that VMs of the deployment can download from; undefined without one. */
+  /** The hosts from which VMs of the deployment can download; undefined without a deployment. */
   readonly internetAccess: InternetAccess | undefined;
 };
 

@@ -1,7 +1,7 @@
 import { ApiError } from '#dashboard/client/api-error.ts';
 import type { ConditionalAnswer } from '#dashboard/client/request.ts';
 
-/** The knowledge about a resource of the API. After a failed refresh, it has both an error and the last data. */
+/** A resource of the API as it was last read. After a failed refresh, it has both an error and the last data. */
 export type ResourceState = {
   readonly data: unknown;
   readonly error: ApiError | null;

@@ -269,7 +269,7 @@ export type CauseCode = keyof typeof CAUSES;
 const diagnosisSchema = z.object({
   /** In lower case with underscores, such as `gpu_oom`. */
   label: z.string(),
-  /** The advice for this framework and with the numbers of this job. */
+  /** The advice, for this framework and with the numbers of this job. */
   remedy: z.string(),
   /** Whether the same job can succeed when it is started again. */
   canRetryHelp: z.boolean(),

@@ -23,9 +23,9 @@ export function isHolding(job: PlacedJob): job is HoldingJob {
 }
 
 /**
- * The knowledge about a member of the cluster. SETTLED: it ended by itself, or was alive after the failure. SAVING: its
- * program has ended, and its exit follows. STOPPING: Compute Engine ends its VM, and its exit follows. UNKNOWN: it has
- * sent no heartbeat since the failure. INTERRUPTED: it was lost.
+ * The state of a member of the cluster after the failure. SETTLED: it ended by itself, or was alive after the failure.
+ * SAVING: its program has ended, and its exit follows. STOPPING: Compute Engine ends its VM, and its exit follows.
+ * UNKNOWN: it has sent no heartbeat since the failure. INTERRUPTED: it was lost.
  */
 type MemberState =
   | { readonly state: 'SETTLED' | 'SAVING' }

@@ -57,7 +57,7 @@ export function jobEntryOf(before: Job, after: Job, event: JobEvent): HistoryEnt
   return { ...changeOf(before, after, event), attempt, placementRound, zone, cause };
 }
 
-/** The job with the entry. What only had the job re-checked is left out: a job can wait for days. */
+/** The job with the entry. Events that only had it re-checked are left out: a job can wait for days. */
 export function recordEntry(job: Job, entry: HistoryEntry): Job {
   const { history } = job;
   if (isRecheck(entry, history.at(-1))) {

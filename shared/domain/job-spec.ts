@@ -54,7 +54,7 @@ export type PythonProgram = Stated<typeof pythonProgramSchema>;
 const pinnedImageSchema = z.object({
   /** `host/repository@sha256:…` */
   uri: z.string(),
-  /** The size that a VM downloads: all layers, compressed. */
+  /** The size of the download: all layers, compressed. */
   sizeBytes: z.int().min(0),
   /** `linux/amd64`; missing in jobs that were stored without it. */
   platform: z.string().optional(),
@@ -109,7 +109,7 @@ export const programOptionsSchema = z.object({
   nice: z.int().min(0).max(19).optional(),
   /** Whether packages that an earlier job has installed are used; true by default. */
   environmentCache: z.boolean().optional(),
-  /** Whether the lines that the program prints are searched for metrics; false by default. */
+  /** Whether lines that the program prints are read as metrics; by default, only those that surely are. */
   metricsFromOutput: z.boolean().optional(),
   /** Where the program runs: a folder of its package, or an absolute path of its image; empty for the default. */
   workdir: z.string().optional(),
@@ -122,7 +122,7 @@ export const programOptionsSchema = z.object({
 });
 export type ProgramOptions = Stated<typeof programOptionsSchema>;
 
-/** The options with what a job means that does not say it. */
+/** The options, with the default of each that the job leaves out. */
 export function withDefaults(options: ProgramOptions) {
   const { nice = 0, environmentCache = true, metricsFromOutput = null, workdir = '', workdirOutputs = true } = options;
   const lists = { outputs: [...(options.outputs ?? [])], resumeArguments: [...(options.resumeArguments ?? [])] };

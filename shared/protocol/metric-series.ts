@@ -29,7 +29,7 @@ export const seriesIndexSchema = z.object({
       /** The unit of a system series, such as `bytes`, `fraction`, `watts` or `celsius`; null for a program's metric. */
       unit: z.string().nullable(),
       last: z.object({ attempt: z.int(), step: z.number().nullable(), at: z.number(), value }),
-      /** The least and the greatest of the finite values; null if there are none. */
+      /** The lowest and, as `max`, the highest of the finite values; null if there are none. */
       min: z.number().nullable(),
       max: z.number().nullable(),
     }),

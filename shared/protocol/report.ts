@@ -92,7 +92,7 @@ export const imageViewSchema = z.object({
   requested: z.string(),
   /** `sha256:…`, in full. */
   digest: z.string(),
-  /** The size that a VM downloads: all layers, compressed. */
+  /** The size of the download: all layers, compressed. */
   sizeBytes: z.number(),
   /** `linux/amd64`; null if unknown. */
   platform: z.string().nullable(),

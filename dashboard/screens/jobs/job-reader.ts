@@ -52,7 +52,7 @@ export function createJobReader(filter: string, { get, onChange, after }: Source
   let error: ApiError | null = null;
   let shown = { first: 0, last: 0 };
   let isReading = false;
-  /** The part that has changed and is not requested yet. */
+  /** The jobs that have changed and are not requested yet. */
   let outdated: Outdated = new Set();
   let isEnded = false;
 

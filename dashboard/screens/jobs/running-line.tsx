@@ -2,7 +2,7 @@ import { useResource } from '#dashboard/client/use-resource.ts';
 import { formatCount, formatUsd } from '#dashboard/format/format-number.ts';
 import type { RunningSummary } from '#shared/protocol/running-summary.ts';
 
-/** The jobs that run now, and their cost: the first question about machines that cost money. */
+/** The number and the cost of the VMs that run now: the first question about machines that cost money. */
 export function RunningLine() {
   const { data } = useResource<RunningSummary>('/v1/running', 'ALL');
   if (data === undefined) {

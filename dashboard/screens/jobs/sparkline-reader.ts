@@ -86,7 +86,7 @@ export function createSparklineReader({ get, onChange, now, after }: Source): Sp
   };
 }
 
-/** The version of a job's line. The last parts of an ended job may be uploaded after its end. */
+/** Changes if the line of a job may have changed. The last parts of an ended job may be uploaded after its end. */
 function versionOf(job: JobView): string {
   const reported = job.replicas.map(({ heardTime }) => heardTime).join();
   return `${mainMetricOf(job)?.name} ${job.attempt} ${isEnded(job)} ${reported}`;

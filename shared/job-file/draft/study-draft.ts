@@ -86,7 +86,7 @@ export type ParameterDraft = {
   /** Categories or discrete numbers, as written. */
   readonly values: readonly Located<string>[] | undefined;
   readonly scale: Located<string> | undefined;
-  /** The default, which only Dropforge's own format has. */
+  /** Only Dropforge's own format has it. */
   readonly default?: Located<string> | undefined;
   readonly children: readonly ConditionalParameterDraft[];
 };

@@ -9,7 +9,7 @@ import type { FoundNode } from '#shared/job-file/parser/read-values.ts';
 /** A field's documentation, from which the JSON Schema and docs/job-file.md are generated. */
 export type FieldDocs = {
   readonly description: string;
-  /** The text about what applies if the field is absent. */
+  /** The value that applies if the field is absent, as text. */
   readonly omitted: string;
   readonly examples?: readonly unknown[];
   /** Names of the field in other formats and tools: a file with one of them is told this field's name. */

@@ -2,7 +2,7 @@ import type { ProgramOptions } from '#shared/domain/job-spec.ts';
 import { type JobDraft, masterOf, type PoolDraft, type ProgramDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
 
-/** A part of the draft that one field is read into and printed from. */
+/** A part of the draft that one field is read into. */
 export type Slot<T> = {
   readonly get: (draft: JobDraft) => T;
   readonly set: (draft: JobDraft, value: T) => JobDraft;

@@ -9,7 +9,7 @@ import { GOALS, resolveAlias } from '#shared/job-file/tuning/study-enums.ts';
 /** The default of HyperparameterSpec.hyperparameterMetricTag. */
 const METRIC_TAG_DEFAULT = 'training/hptuning/metric';
 
-/** The number of metrics of which an agent reports the history, safety metrics included. */
+/** Limit on the metrics of which an agent reports the history, safety metrics included. */
 const METRICS_COUNT_MAX = 20;
 
 /** Measurements carry the names of their metrics. */

@@ -22,8 +22,8 @@ const STRATEGIES: Readonly<Record<string, ProvisioningModel>> = {
 };
 
 /**
- * The value of a provisioning model in a dialect: a strategy, or for Dropforge the whole line. Empty if the
- * dialect cannot express it.
+ * The name of a provisioning model in a dialect: a strategy, or for Dropforge the whole line. Empty if the dialect
+ * cannot express it.
  */
 const STRATEGY_NAMES: Readonly<Record<Dialect, Readonly<Record<ProvisioningModel, string>>>> = {
   'ai-platform': { STANDARD: 'ON_DEMAND', SPOT: 'LOW_COST', FLEX_START: '' },

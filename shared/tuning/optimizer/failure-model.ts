@@ -4,7 +4,7 @@ import type { SearchSpace } from './search-space.ts';
 import { observationsOf, selectEvenly, selectTrials, type TrialData } from './trial-data.ts';
 
 const FIT_TRIALS_MAX = 80;
-/** The number of trials of either kind. */
+/** Limit on the trials of either kind: those that failed, and those that did not. */
 const MODEL_TRIALS_MAX = 150;
 const NOISE_VARIANCE = 0.05;
 

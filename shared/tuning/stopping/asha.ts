@@ -57,7 +57,7 @@ export function rungsCrossed(
     .map((step) => {
       const reachedAt = points.find(({ at }) => at >= step)?.at ?? step;
       const value = lowestOf(points.filter(({ at }) => at <= reachedAt));
-      // The trial has reported no finite value: JSON has no infinity, and none is worse.
+      // The lowest value is infinite if the trial has reported no finite one. JSON has no infinity; no number is worse.
       return { step, value: Math.min(value, Number.MAX_VALUE) };
     });
 }

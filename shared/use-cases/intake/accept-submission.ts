@@ -113,7 +113,7 @@ async function findOther(
       };
 }
 
-/** The job of another user is another submission, even if it is equal: its job is not this user's. */
+/** The submission of another user is a different one, even if it is equal: its job is not this user's. */
 function isSameSubmission(one: JobSource, other: JobSource): boolean {
   const users = new Set([one.submittedBy, other.submittedBy].filter((user) => user !== null));
   if (users.size > 1) {

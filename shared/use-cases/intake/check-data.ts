@@ -121,7 +121,7 @@ function notChecked(message: string, remedy: string): Problem {
   return { code: 'DATA_NOT_CHECKED', message, remedy };
 }
 
-/** Intake knows the grants of Terraform; other grants are not visible to intake. */
+/** Intake knows the grants of Terraform only. */
 function checkAccess(found: readonly Found[], { serviceAccount }: JobSpec, intake: IntakeSettings): readonly Problem[] {
   const { dataBuckets = [], uploadBucket, jobsBucket, rights } = intake;
   const granted = [...dataBuckets, uploadBucket, jobsBucketOf(intake, serviceAccount ?? undefined)];

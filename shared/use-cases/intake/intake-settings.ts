@@ -62,7 +62,7 @@ export type IntakeSettings = {
   readonly dataBuckets?: readonly string[] | undefined;
 };
 
-/** The engine with which this deployment's VMs run images. */
+/** The conditions under which this deployment's VMs run images. */
 export type ContainerSettings = {
   /** Whether programs may run as root in their containers. */
   readonly allowsRoot: boolean;

@@ -17,7 +17,7 @@ export async function listAllTrials(tunings: TuningStore, tuningId: string): Pro
   }
 }
 
-/** The result of a trial for its values; undefined if nothing, since it has not ended or was lost. */
+/** Returns what the end of a trial says about its values; undefined if it has not ended or was lost. */
 export function finishedOf({ values, outcome }: Trial): FinishedTrial | undefined {
   if (outcome === null || outcome.kind === 'LOST') {
     return undefined;

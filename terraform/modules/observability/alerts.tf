@@ -1,5 +1,5 @@
 # Alerts only for conditions that need an operator. Failed jobs concern their owners, and are in their reports. Each alert
-# has a section of its title in docs/runbook.md; a test compares them (test/terraform/observability.test.ts).
+# has a section of its title in docs/runbook.md; a test compares them (test/terraform/operations.test.ts).
 locals {
   # Cloud Monitoring filters that select this deployment's resources.
   subscriptions_filter = join(" AND ", [
@@ -27,7 +27,7 @@ locals {
   ])
   vms_filter = "resource.type=\"gce_instance\" AND metadata.user_labels.\"managed-by\"=\"dropforge\""
 
-  thresholds = merge(local.channel_thresholds, {
+  thresholds = merge(local.channel_thresholds, local.uptime_thresholds, {
     dead-letters = {
       title    = "A message was dead-lettered"
       metric   = "pubsub.googleapis.com/subscription/dead_letter_message_count"
@@ -98,7 +98,6 @@ locals {
     local.thresholds,
     local.log_alerts,
     local.burn_alerts,
-    local.uptime_alerts,
     {
       reconciler-absent = {
         title   = "The reconciler does not run"
@@ -147,7 +146,7 @@ resource "google_monitoring_alert_policy" "threshold" {
       threshold_value = each.value.limit
       duration        = each.value.duration
       aggregations {
-        alignment_period     = "300s"
+        alignment_period     = try(each.value.period, "300s")
         per_series_aligner   = each.value.aligner
         cross_series_reducer = each.value.reducer
         group_by_fields      = each.value.group_by

@@ -4,7 +4,6 @@ output "alert_policies" {
     { for topic, policy in google_monitoring_alert_policy.threshold : topic => policy.name },
     { for topic, policy in google_monitoring_alert_policy.log : topic => policy.name },
     { for topic, policy in google_monitoring_alert_policy.burn : topic => policy.name },
-    { for topic, policy in google_monitoring_alert_policy.uptime : topic => policy.name },
     { reconciler-absent = google_monitoring_alert_policy.reconciler_absent.name },
   )
 }

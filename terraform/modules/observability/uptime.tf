@@ -3,10 +3,18 @@
 locals {
   has_uptime = var.uptime_host != null
 
-  uptime_alerts = local.has_uptime ? {
+  uptime_thresholds = local.has_uptime ? {
     api-unreachable = {
-      title   = "The API does not answer"
-      meaning = "Two of three regions got no answer from api for half an hour: command line and page do not work. Uploads, messages and running jobs do not depend on it."
+      title    = "The API does not answer"
+      metric   = "monitoring.googleapis.com/uptime_check/check_passed"
+      filter   = "resource.type=\"uptime_url\" AND metric.labels.check_id=\"${google_monitoring_uptime_check_config.api[0].uptime_check_id}\""
+      period   = "1200s"
+      aligner  = "ALIGN_NEXT_OLDER"
+      reducer  = "REDUCE_COUNT_FALSE"
+      group_by = ["resource.labels.host"]
+      limit    = 1
+      duration = "900s"
+      meaning  = "Two of three regions got no answer from api for half an hour: command line and page do not work. Uploads, messages and running jobs do not depend on it."
     }
   } : {}
 }
@@ -33,43 +41,5 @@ resource "google_monitoring_uptime_check_config" "api" {
   monitored_resource {
     type   = "uptime_url"
     labels = { project_id = var.project_id, host = var.uptime_host }
-  }
-}
-
-resource "google_monitoring_alert_policy" "uptime" {
-  for_each              = local.uptime_alerts
-  project               = var.project_id
-  display_name          = "Dropforge: ${each.value.title}"
-  combiner              = "OR"
-  notification_channels = local.channels
-  user_labels           = { app = var.prefix }
-
-  conditions {
-    display_name = each.value.title
-    condition_threshold {
-      filter = join(" AND ", [
-        "metric.type=\"monitoring.googleapis.com/uptime_check/check_passed\"",
-        "metric.labels.check_id=\"${google_monitoring_uptime_check_config.api[0].uptime_check_id}\"",
-        "resource.type=\"uptime_url\"",
-      ])
-      comparison      = "COMPARISON_GT"
-      threshold_value = 1
-      duration        = "900s"
-      aggregations {
-        alignment_period     = "1200s"
-        per_series_aligner   = "ALIGN_NEXT_OLDER"
-        cross_series_reducer = "REDUCE_COUNT_FALSE"
-        group_by_fields      = ["resource.labels.host"]
-      }
-    }
-  }
-
-  documentation {
-    mime_type = "text/markdown"
-    content   = local.documentation[each.key]
-  }
-
-  alert_strategy {
-    auto_close = "86400s"
   }
 }

@@ -15,7 +15,7 @@ run "has_no_budget_uptime_check_and_log_bucket_by_default" {
     error_message = "There must be no budget by default."
   }
   assert {
-    condition     = length(google_monitoring_uptime_check_config.api) + length(google_monitoring_alert_policy.uptime) == 0
+    condition     = length(google_monitoring_uptime_check_config.api) == 0 && !contains(keys(google_monitoring_alert_policy.threshold), "api-unreachable")
     error_message = "Without a host that can be reached from outside there must be no uptime check."
   }
   assert {

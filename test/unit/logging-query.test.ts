@@ -31,10 +31,16 @@ describe('a query of the logging query language', () => {
     expect(compileLoggingQuery(query)(ENTRY)).toBe(isMatch);
   });
 
-  it.each(['severity', 'severity!=ERROR', 'severity>=', '(severity=ERROR', 'severity=ERROR)', 'kind=("a" OR)', '"a'])(
-    '%s is rejected',
-    (query) => {
-      expect(() => compileLoggingQuery(query)).toThrow();
-    },
-  );
+  it.each([
+    'severity',
+    'severity!=ERROR',
+    'severity>=',
+    '(severity=ERROR',
+    'severity=ERROR)',
+    'kind=("a" OR)',
+    'a "=" b',
+    '"a',
+  ])('%s is rejected', (query) => {
+    expect(() => compileLoggingQuery(query)).toThrow();
+  });
 });

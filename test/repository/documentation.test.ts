@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '#cli/commands.ts';
 import { FUNCTION_NAMES } from '#functions/functions.ts';
+import { anchorOf } from '../support/heading-anchor.ts';
 import { type RepositoryFile, readRepository } from './repository-files.ts';
 
 const README_BYTES_MAX = 10_240;
@@ -29,14 +30,6 @@ function proseOf({ text }: RepositoryFile): string {
 
 function headingsOf(page: RepositoryFile): readonly string[] {
   return [...proseOf(page).matchAll(/^#+ +(.*)$/gm)].map(([, heading]) => anchorOf(heading ?? ''));
-}
-
-/** GitHub's anchor of a heading: lowercase, hyphens for spaces, other punctuation dropped. */
-function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-');
 }
 
 function linksOf(page: RepositoryFile): readonly string[] {

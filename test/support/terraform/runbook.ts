@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { anchorOf } from '../heading-anchor.ts';
 
 const FILE = new URL('../../../docs/runbook.md', import.meta.url);
 
@@ -14,14 +15,6 @@ export function readAlertSections(): readonly RunbookSection[] {
       const [title = '', ...lines] = section.split('\n');
       return { title, anchor: anchorOf(title), text: lines.join('\n') };
     });
-}
-
-/** The anchor that GitHub gives to a heading. */
-function anchorOf(title: string): string {
-  return title
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9 -]/g, '')
-    .replaceAll(' ', '-');
 }
 
 /** Queries of the logging query language, of all commands in the text. */

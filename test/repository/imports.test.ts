@@ -118,11 +118,6 @@ describe('imports', () => {
     expect(climbing.map(show)).toEqual([]);
   });
 
-  it('lead from tables to columns: a header without its cells, or cells without their header, is not written', () => {
-    const tables = files.filter(({ path }) => /^dashboard\/.*\.tsx$/.test(path) && !path.endsWith('/data-table.tsx'));
-    expect(tables.flatMap((file) => findLines(file, /<th\b|<td\b(?! colSpan)/))).toEqual([]);
-  });
-
   it('name Zod as a namespace, of which the bundles of functions have only what is used', () => {
     expect(files.flatMap((file) => findLines(file, /^import (type )?\{.*\bz\b.*\} from 'zod'/))).toEqual([]);
   });

@@ -88,6 +88,11 @@ describe('the code', () => {
     expect(findAll(code, pattern)).toEqual([]);
   });
 
+  it('has the columns of tables as data: no header without its cells, and no cells without their header', () => {
+    const tables = files.filter(({ path }) => /^dashboard\/.*\.tsx$/.test(path) && !path.endsWith('/data-table.tsx'));
+    expect(findAll(tables, /<th\b|<td\b(?! colSpan)/)).toEqual([]);
+  });
+
   it('names no path outside the repository', () => {
     // The only file that reads beside the checkout.
     const others = files.filter(({ path }) => path !== 'test/corpus/read-corpus.ts');

@@ -54,9 +54,8 @@ const all = (type: string) => resources.filter((resource) => resource.type === t
 function locationsIn(value: unknown, name = ''): readonly string[] {
   if (typeof value === 'object' && value !== null) {
     // A label of a metric can be a zone.
-    const { label_extractors: _, ...others } = value as Readonly<Record<string, unknown>>;
-    const items = Array.isArray(value) ? value.entries() : Object.entries(others);
-    return [...items].flatMap(([key, item]) => locationsIn(item, typeof key === 'string' ? key : name));
+    const items = Object.entries(value).filter(([key]) => key !== 'label_extractors');
+    return items.flatMap(([key, item]) => locationsIn(item, Array.isArray(value) ? name : key));
   }
   const isLocation = /^(location|location_id|region|zone|locations|data_locations)$/.test(name);
   return isLocation && typeof value === 'string' ? [value.toLowerCase()] : [];

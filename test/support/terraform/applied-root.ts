@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe } from 'vitest';
 import { leaveOut } from '../run/leave-out.ts';
 import { apply, type Resource } from './deployed-state.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from './terraform.ts';

@@ -51,7 +51,7 @@ locals {
       cpu             = "1"
       timeout_seconds = 540
       # Trials of one tuning that end together commit to one document. As many as this can conflict, which is not more
-      # than one message tries to commit (shared/use-cases/handle-tuning-event.ts); others wait in the subscription.
+      # than one message tries to commit (shared/machine/machine.ts); others wait in the subscription.
       instances_max = 8
       settings      = local.event_settings
     }

@@ -174,7 +174,7 @@ variable "region" {
 }
 
 variable "retention" {
-  description = "Days until objects and logs are deleted; null for never. Noncurrent versions are deleted after noncurrent_days; all but the three newest of an output, after one. With logs_days = 0, logs stay in the project's bucket _Default."
+  description = "Days until objects are deleted, null for never, and until logs are, 0 to leave them in the project's bucket _Default. Noncurrent versions are deleted after noncurrent_days; all but the three newest of an output, after one."
   type = object({
     uploads_days    = optional(number)
     jobs_days       = optional(number)

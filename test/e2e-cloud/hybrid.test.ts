@@ -59,13 +59,14 @@ if (hosts === null) {
     it('logs the upload of a job and a malformed message about it as lines of one trace', async () => {
       await cloud.publish('dropforge-provision', { type: 'PROVISION', jobId: 'trained', attempt: 'first' });
 
-      const lines = () => cloud.log.join('').match(/\{"severity".*"job_id":"trained".*\}/g) ?? [];
-      const [upload, malformed] = await until('both lines', async () => {
-        const found = ['"kind":"verdict"', 'message is malformed'].map((text) =>
-          lines().find((one) => one.includes(text)),
+      const untilWritten = (field: string, value: string) =>
+        until(value, async () =>
+          linesOf(cloud.log).find(
+            (line) => Object(line['logging.googleapis.com/labels']).job_id === 'trained' && line[field] === value,
+          ),
         );
-        return found.every((line) => line !== undefined) ? found.map((line) => JSON.parse(String(line))) : undefined;
-      });
+      const upload = await untilWritten('kind', 'verdict');
+      const malformed = await untilWritten('message', 'message is malformed');
       expect(malformed).toMatchObject({
         ...{ severity: 'ERROR', topic: 'provision', messageId: expect.any(String), problem: expect.any(String) },
         serviceContext: { service: 'provision', version: expect.stringMatching(/^[0-9a-f]{64}$/) },

@@ -106,7 +106,8 @@ class RemainingProcessesTest(unittest.TestCase):
         marker = f'{os.getpid()}@{self.id()}'
         sleeper = [sys.executable, '-c', 'import time; print("on", flush=True); time.sleep(600)']
         marked = subprocess.Popen(sleeper, env={**os.environ, 'DROPFORGE_VM': marker}, stdout=subprocess.PIPE)
-        other = subprocess.Popen(sleeper, stdout=subprocess.PIPE)
+        # The name of another test or VM may begin with this one's.
+        other = subprocess.Popen(sleeper, env={**os.environ, 'DROPFORGE_VM': f'{marker}_2'}, stdout=subprocess.PIPE)
         try:
             for process in (marked, other):
                 assert process.stdout is not None

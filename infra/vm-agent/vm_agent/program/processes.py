@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Set
+from typing import Dict, List, Set
 
 PROC = Path('/proc')
 MARKER_PATTERN = re.compile(rb'[A-Z_]+=.+', re.DOTALL)
@@ -34,8 +34,8 @@ def become_subreaper() -> None:
 
 def kill_remaining(session: int, marker: bytes) -> int:
     """
-    Kills the processes of the session, those with `marker` in their environment, and adopted descendants; returns how
-    many there were. Gives up after KILL_SECONDS_MAX. Raises ValueError for a marker that is not `NAME=value`: an empty
+    Kills the processes of the session, those with the variable `marker`, and adopted descendants; returns how many
+    there were. Gives up after KILL_SECONDS_MAX. Raises ValueError for a marker that is not `NAME=value`: an empty
     one is part of every environment, and would kill every process of the machine.
     """
     if not MARKER_PATTERN.fullmatch(marker):
@@ -54,7 +54,7 @@ def kill_remaining(session: int, marker: bytes) -> int:
 
 
 def find_processes(session: int, marker: bytes) -> Set[int]:
-    """Returns the processes of a session, those with `marker` in their environment, and adopted descendants."""
+    """Returns the processes of a session, those with the variable `marker`, and adopted descendants."""
     table = read_table()
     own = os.getpid()
     own_session = os.getsid(0)
@@ -92,11 +92,11 @@ def read_table() -> Dict[int, ProcessStat]:
     return table
 
 
-def _read_environment(pid: int) -> bytes:
+def _read_environment(pid: int) -> List[bytes]:
     try:
-        return (PROC / str(pid) / 'environ').read_bytes()
+        return (PROC / str(pid) / 'environ').read_bytes().split(b'\0')
     except OSError:
-        return b''
+        return []
 
 
 def send(pid: int, number: signal.Signals) -> bool:

@@ -83,16 +83,16 @@ class StuckExitTest(unittest.TestCase):
         )
         processes = [self.start(program) for program in waits]
         stuck = StuckExits(SECONDS)
-        self.assertEqual(stuck.explanation, ())
+        self.assertEqual(stuck.explanation, '')
         found: List[StuckProcess] = []
         while len(found) < len(processes):
             newly = self.find(stuck, 10)
             self.assertNotEqual(newly, [])
             found += newly
-        expected = sorted(((process.pid,), ('KeyError',)) for process in processes)
+        expected = sorted(((process.pid,), 'KeyError') for process in processes)
         self.assertEqual(sorted((one.pids, one.exception) for one in found), expected)
         self.assertEqual([process.wait(10) for process in processes], [-9] * len(processes))
-        self.assertEqual((stuck.explanation, stuck.find(self.prefix)), (('KeyError',), []))
+        self.assertEqual((stuck.explanation, stuck.find(self.prefix)), ('KeyError', []))
 
     def test_it_goes_on_while_a_thread_computes_or_writes_or_the_program_reports(self) -> None:
         works = ('sum(range(10_000))', 'time.sleep(0.02); os.write(null, bytes(100_000))', 'time.sleep(0.02)')

@@ -69,8 +69,8 @@ class ProgramEnd:
     """The messages of the kernel about the program and the GPUs."""
     gpu_faults: Sequence[str] = ()
     """Faults of the hardware, which explain a failure whatever it looks like."""
-    exception: Sequence[str] = ()
-    """That ended the main thread of a process which then did not exit, and was ended."""
+    exception: str = ''
+    """The kind that ended the main thread of a process which then did not exit, and was ended; empty if none was."""
 
 
 class BootPlan(Enum):
@@ -118,10 +118,10 @@ def grace_seconds(notice: StopNotice, limits: Limits) -> float:
     return max(notice.seconds_left - limits.final_save_seconds, notice.seconds_left / 2)
 
 
-def describe_stuck(exception: Sequence[str]) -> str:
-    """Returns why a process of the program was ended, from the kind of the exception."""
+def describe_stuck(exception: str) -> str:
+    """Returns why a process of the program was ended, from the kind of the exception, if it is known."""
     return (
-        f'The main thread of the program ended with {exception[-1] if exception else "an exception"}. The process did '
+        f'The main thread of the program ended with {exception or "an exception"}. The process did '
         f'not exit, and was ended after it had done nothing for {IDLE_SECONDS:g} s.'
     )
 
@@ -162,8 +162,8 @@ def _as_if_exited(end: ProgramEnd) -> ProgramEnd:
     """Python exits with code 1 after an exception. What launchers and shells print about SIGKILL would mislead."""
     stderr = [line for line in end.stderr if not KILLED.search(line)]
     errors = [line for line in end.stderr_errors if not KILLED.search(line)]
-    unsaid = [kind for kind in end.exception if not any(line.startswith(kind) for line in (*stderr, *errors))]
-    return replace(end, return_code=1, stderr=stderr, stderr_errors=[*unsaid, *errors])
+    is_printed = any(line.startswith(end.exception) for line in (*stderr, *errors))
+    return replace(end, return_code=1, stderr=stderr, stderr_errors=errors if is_printed else [end.exception, *errors])
 
 
 def _evidence(end: ProgramEnd) -> Tuple[str, ...]:

@@ -4,7 +4,7 @@ import signal
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Callable, Optional, Protocol, Sequence, Tuple
+from typing import Callable, Optional, Protocol, Tuple
 
 from vm_agent.control.config import Limits
 from vm_agent.control.decisions import ProgramEnd, Readings, StopNotice, check_limits, grace_seconds
@@ -37,8 +37,8 @@ class Monitored:
     on_started: Callable[[int], None] = lambda _pid: None
     """Receives the process id of the program, which leads its session."""
     gpu_faults: GpuFaults = field(default_factory=lambda: GpuFaults(0))
-    find_exception: Callable[[], Sequence[str]] = lambda: ()
-    """Returns that of a process which did not exit after it, and was ended just now; empty if none was."""
+    find_exception: Callable[[], str] = lambda: ''
+    """Returns the kind of that after which a process did not exit, and was ended just now; empty if none was."""
 
 
 class Process(Protocol):
@@ -124,7 +124,7 @@ class Supervisor:
             stdout_errors=errors['stdout'].lines(),
             kernel=() if return_code == 0 else read_kernel_messages(begun_at, process.pid, has_own_gpus),
             gpu_faults=() if return_code == 0 or started_at is None else self._find_gpu_faults(notice),
-            exception=() if return_code == 0 or started_at is None else self._monitored.find_exception(),
+            exception='' if return_code == 0 or started_at is None else self._monitored.find_exception(),
         )
 
     def _await_end(self, process: Process, started_at: Optional[float]) -> Optional[StopNotice]:

@@ -20,7 +20,7 @@ from vm_agent.storage.foreign_files import open_regular
 IDLE_SECONDS = 90.0
 # A shorter one would take the wake-up of a thread that only looks for work for work.
 WINDOW_SECONDS = 10.0
-TEXT_BYTES_MAX = 8_000
+KIND_BYTES_MAX = 1_000
 # In which a launcher ends the other processes of its program.
 EXPLAINS_SECONDS_MAX = 60.0
 
@@ -36,8 +36,8 @@ class _Window:
 class StuckProcess:
     pids: Tuple[int, ...]
     """More than one if it has forked since."""
-    exception: Tuple[str, ...]
-    """The kind of the exception, `KeyError`; its text is in the log."""
+    exception: str
+    """The kind of the exception, `KeyError`; its text is in the log. Empty if it is not known."""
 
 
 class StuckExits:
@@ -50,16 +50,16 @@ class StuckExits:
         self._idle_seconds, self._window_seconds = seconds
         self._windows: Dict[Path, _Window] = {}
         self._reported_at = self._ended_at = -math.inf
-        self._exception: Tuple[str, ...] = ()
+        self._exception = ''
 
     def add_report(self) -> None:
         """The program has printed or reported something."""
         self._reported_at = time.monotonic()
 
     @property
-    def explanation(self) -> Tuple[str, ...]:
+    def explanation(self) -> str:
         """The kind of the exception of a process that was ended just now; empty if none was."""
-        return self._exception if time.monotonic() - self._ended_at <= EXPLAINS_SECONDS_MAX else ()
+        return self._exception if time.monotonic() - self._ended_at <= EXPLAINS_SECONDS_MAX else ''
 
     def end(self, process: StuckProcess) -> None:
         self._exception, self._ended_at = process.exception, time.monotonic()
@@ -72,7 +72,7 @@ class StuckExits:
         for path in sorted(prefix.parent.glob(f'{prefix.name}.*')):
             pids = _list_holders(path)
             if pids and self._is_stuck(path, pids):
-                found.append(StuckProcess(pids, _read_lines(path)))
+                found.append(StuckProcess(pids, _read_kind(path)))
         return found
 
     def _is_stuck(self, path: Path, pids: Tuple[int, ...]) -> bool:
@@ -110,10 +110,9 @@ def _list_descendants(pids: Tuple[int, ...]) -> List[int]:
     return found
 
 
-def _read_lines(path: Path) -> Tuple[str, ...]:
+def _read_kind(path: Path) -> str:
     try:
         with open_regular(path) as file:
-            lines = file.read(TEXT_BYTES_MAX).decode('utf-8', 'replace').splitlines()
+            return ' '.join(file.read(KIND_BYTES_MAX).decode('utf-8', 'replace').split())
     except OSError:
-        return ()
-    return tuple(line for line in lines if line.strip())
+        return ''

@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterator
 
-CHARS_MAX = 1_000
 # The outermost frame of an exception that nothing has caught: in `python FILE` or `-c`, and in `-m`.
 OUTERMOST = (('__main__', '<module>'), ('runpy', '_run_module_as_main'))
 
@@ -54,6 +53,6 @@ def _record(prefix: str) -> None:
         name = kind.__qualname__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__qualname__}'
         path = f'{prefix}.{os.getpid()}.{time.monotonic_ns()}'
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        os.write(descriptor, name[:CHARS_MAX].encode('utf-8', 'replace'))
+        os.write(descriptor, name.encode('utf-8', 'replace'))
     except Exception:
         return

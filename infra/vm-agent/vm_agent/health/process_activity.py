@@ -3,9 +3,10 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Optional
+from typing import List
 
-PROC = Path('/proc')
+from vm_agent.program.processes import PROC, read_process, read_table
+
 # Idle threads that wake up to look for work need less.
 CPU_FRACTION_MIN = 0.03
 # Reads and writes, of files and pipes. Heartbeats of a program to others need less.
@@ -23,13 +24,7 @@ class Work:
 
 def list_session(session: int) -> List[int]:
     """Returns the processes of a session; empty on a system without /proc."""
-    found = []
-    for entry in os.listdir(PROC) if PROC.is_dir() else ():
-        if entry.isdecimal():
-            fields = _read_stat(int(entry))
-            if fields is not None and int(fields[3]) == session:
-                found.append(int(entry))
-    return found
+    return [pid for pid, process in read_table().items() if process.session == session]
 
 
 def has_open(pid: int, file: os.stat_result) -> bool:
@@ -41,10 +36,8 @@ def has_open(pid: int, file: os.stat_result) -> bool:
 def measure_work(pids: List[int]) -> Work:
     cpu_ticks = io_bytes = 0
     for pid in pids:
-        fields = _read_stat(pid)
-        if fields is not None:
-            # utime, stime, and those of children that have ended (proc(5)).
-            cpu_ticks += sum(int(field) for field in fields[11:15])
+        process = read_process(pid)
+        cpu_ticks += 0 if process is None else process.cpu_ticks
         io_bytes += _read_io(pid)
     return Work(cpu_ticks / CLOCK_TICKS, io_bytes)
 
@@ -55,14 +48,6 @@ def is_active(before: Work, after: Work, seconds: float) -> bool:
         return False
     cpu_fraction = (after.cpu_seconds - before.cpu_seconds) / seconds
     return cpu_fraction >= CPU_FRACTION_MIN or (after.io_bytes - before.io_bytes) / seconds >= BYTES_PER_SECOND_MIN
-
-
-def _read_stat(pid: int) -> Optional[List[str]]:
-    """Returns the fields after the name, which may itself contain a parenthesis; None if the process has ended."""
-    try:
-        return (PROC / str(pid) / 'stat').read_text('utf-8', 'replace').rsplit(')', 1)[1].split()
-    except (OSError, IndexError):
-        return None
 
 
 def _read_io(pid: int) -> int:

@@ -14,9 +14,9 @@ from typing import List, Optional, Sequence, Tuple
 
 from vm_agent.health.process_activity import has_open
 from vm_agent.paths.stacks import DUMP_SIGNAL
+from vm_agent.program.processes import read_signals
 from vm_agent.storage.foreign_files import open_regular
 
-PROC = Path('/proc')
 PY_SPY_SECONDS_MAX = 20.0
 WAIT_SECONDS_MAX = 3.0
 POLL_SECONDS = 0.1
@@ -97,12 +97,8 @@ def _dump_with_signal(pids: Sequence[int], dump_file: Path) -> Tuple[str, ...]:
 def handles_dump(pid: int, dump_file: Path) -> bool:
     """Whether the process catches the signal, and still has the file open that its handler writes to."""
     try:
-        status = (PROC / str(pid) / 'status').read_text('utf-8', 'replace')
-        caught = int(re.findall(r'^SigCgt:\s*([0-9a-f]+)', status, re.MULTILINE)[0], 16)
-        if not caught >> (DUMP_SIGNAL - 1) & 1:
-            return False
-        return has_open(pid, os.stat(dump_file))
-    except (OSError, IndexError, ValueError):
+        return DUMP_SIGNAL in read_signals(pid, 'SigCgt') and has_open(pid, os.stat(dump_file))
+    except OSError:
         return False
 
 

@@ -4,18 +4,15 @@ without a handler. With the first process, all others end. It is stopped, so tha
 """
 
 import math
-import re
 import signal
 import threading
 import time
-from typing import Callable, Dict, List, Sequence, Set
+from typing import Callable, Sequence, Set
 
-from vm_agent.program import processes
-from vm_agent.program.processes import ProcessStat, read_table, send
+from vm_agent.program.processes import read_process, read_signals, read_table, send
 
 POLL_SECONDS = 0.02
 STOP_SECONDS_MAX = 2.0
-MASKS = re.compile(r'^Sig(Blk|Cgt):\s*([0-9a-f]+)', re.MULTILINE)
 
 
 def hold_parents(first: int, is_init: bool = False) -> None:
@@ -32,33 +29,32 @@ def hold_parents(first: int, is_init: bool = False) -> None:
     held = [pid for pid in {table[pid].parent for pid in members} & members - handling if send(pid, signal.SIGSTOP)]
     if held:
         # If two signals wait, a process handles the one with the lower number first, which is SIGTERM.
-        _await(lambda table: all(table[pid].state in 'TtZ' for pid in held if pid in table), STOP_SECONDS_MAX)
+        _await(lambda: all(_state_of(pid) in 'TtZ' for pid in held), STOP_SECONDS_MAX)
         threading.Thread(target=_release, args=(held, handling), name='held-parents', daemon=True).start()
 
 
 def _release(held: Sequence[int], awaited: Set[int]) -> None:
-    _await(lambda table: all(pid not in awaited or stat.state == 'Z' for pid, stat in table.items()), math.inf)
+    _await(lambda: all(_state_of(pid) == 'Z' for pid in awaited), math.inf)
     for pid in held:
         send(pid, signal.SIGCONT)
 
 
-def _await(has_happened: Callable[[Dict[int, ProcessStat]], bool], seconds_max: float) -> None:
+def _await(has_happened: Callable[[], bool], seconds_max: float) -> None:
     give_up_at = time.monotonic() + seconds_max
-    while not has_happened(read_table()) and time.monotonic() < give_up_at:
+    while not has_happened() and time.monotonic() < give_up_at:
         time.sleep(POLL_SECONDS)
 
 
 def _handles_term(pid: int) -> bool:
     """Whether the process catches or blocks SIGTERM, and not for the sake of a trap of its exit alone."""
-    try:
-        found = MASKS.findall((processes.PROC / str(pid) / 'status').read_text('utf-8', 'replace'))
-    except OSError:
-        return False
-    masks = {name: int(mask, 16) for name, mask in found}
-    caught: List[bool] = [
-        bool(masks.get('Cgt', 0) >> (number - 1) & 1) for number in (signal.SIGTERM, signal.SIGSYS, signal.SIGURG)
-    ]
+    caught = read_signals(pid, 'SigCgt')
     # With a trap of EXIT, bash catches whatever would end it, and ends. Go catches SIGURG, too.
-    is_exit_trap = caught == [True, True, False]
-    return not is_exit_trap and (caught[0] or bool(masks.get('Blk', 0) >> (signal.SIGTERM - 1) & 1))
+    if signal.SIGTERM in caught and signal.SIGSYS in caught and signal.SIGURG not in caught:
+        return False
+    return signal.SIGTERM in caught or signal.SIGTERM in read_signals(pid, 'SigBlk')
 
+
+def _state_of(pid: int) -> str:
+    """Returns the letter of ProcessStat; Z also for a process that has ended."""
+    process = read_process(pid)
+    return 'Z' if process is None else process.state

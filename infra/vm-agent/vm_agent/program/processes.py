@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Set
+from typing import Dict, List, Optional, Set
 
 PROC = Path('/proc')
 MARKER_PATTERN = re.compile(rb'[A-Z_]+=.+', re.DOTALL)
@@ -24,6 +24,8 @@ class ProcessStat:
     session: int
     state: str
     """A letter of proc(5): Z for a zombie, T for a stopped process."""
+    cpu_ticks: int
+    """Used by the process, and by its children that have ended."""
 
 
 def become_subreaper() -> None:
@@ -80,16 +82,30 @@ def _descends_from(table: Dict[int, ProcessStat], pid: int, ancestor: int) -> bo
 
 def read_table() -> Dict[int, ProcessStat]:
     """Returns all processes of the machine; none without /proc."""
-    table = {}
-    for entry in PROC.iterdir() if PROC.is_dir() else ():
-        if entry.name.isdecimal():
-            try:
-                # The name in parentheses may itself contain a parenthesis: the last one counts (proc(5)).
-                fields = (entry / 'stat').read_text('utf-8', 'replace').rsplit(')', 1)[1].split()
-            except (OSError, IndexError):
-                continue
-            table[int(entry.name)] = ProcessStat(int(fields[1]), int(fields[2]), int(fields[3]), fields[0])
-    return table
+    pids = [int(name) for name in os.listdir(PROC) if name.isdecimal()] if PROC.is_dir() else []
+    found = ((pid, read_process(pid)) for pid in pids)
+    return {pid: process for pid, process in found if process is not None}
+
+
+def read_process(pid: int) -> Optional[ProcessStat]:
+    """Returns None if the process has ended, and is no zombie."""
+    try:
+        # The name in parentheses may itself contain a parenthesis: the last one counts (proc(5)).
+        fields = (PROC / str(pid) / 'stat').read_text('utf-8', 'replace').rsplit(')', 1)[1].split()
+    except (OSError, IndexError):
+        return None
+    return ProcessStat(int(fields[1]), int(fields[2]), int(fields[3]), fields[0], sum(map(int, fields[11:15])))
+
+
+def read_signals(pid: int, mask: str) -> Set[int]:
+    """Returns the signals in a mask of proc(5): `SigCgt` has those that are caught. Empty if it cannot be read."""
+    try:
+        status = (PROC / str(pid) / 'status').read_text('utf-8', 'replace')
+    except OSError:
+        return set()
+    found = re.search(rf'^{mask}:\s*([0-9a-f]+)', status, re.MULTILINE)
+    bits = int(found[1], 16) if found else 0
+    return {number for number in range(1, bits.bit_length() + 1) if bits >> (number - 1) & 1}
 
 
 def _read_environment(pid: int) -> List[bytes]:

@@ -28,9 +28,16 @@ def list_session(session: int) -> List[int]:
 
 
 def has_open(pid: int, file: os.stat_result) -> bool:
-    """Whether a process has the file open, which may have another path in a container. Raises OSError."""
+    """
+    Whether a process has the file open, which may have another path in a container. False if it has ended, or belongs
+    to another user.
+    """
     descriptors = PROC / str(pid) / 'fd'
-    return any(os.path.samestat(os.stat(descriptors / name), file) for name in os.listdir(descriptors))
+    try:
+        names = os.listdir(descriptors)
+    except OSError:
+        return False
+    return any(_is_same(descriptors / name, file) for name in names)
 
 
 def measure_work(pids: List[int]) -> Work:
@@ -48,6 +55,14 @@ def is_active(before: Work, after: Work, seconds: float) -> bool:
         return False
     cpu_fraction = (after.cpu_seconds - before.cpu_seconds) / seconds
     return cpu_fraction >= CPU_FRACTION_MIN or (after.io_bytes - before.io_bytes) / seconds >= BYTES_PER_SECOND_MIN
+
+
+def _is_same(descriptor: Path, file: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(descriptor), file)
+    except OSError:
+        # Closed in the meantime.
+        return False
 
 
 def _read_io(pid: int) -> int:

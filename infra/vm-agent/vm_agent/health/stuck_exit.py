@@ -10,10 +10,10 @@ import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Dict, List, Set, Tuple
 
 from vm_agent.health.process_activity import Work, has_open, is_active, measure_work
-from vm_agent.program.processes import read_table, send
+from vm_agent.program.processes import ProcessStat, descends_from, read_table, send
 from vm_agent.storage.foreign_files import open_regular
 
 # The process ends within two minutes if nothing was done after the exception.
@@ -49,6 +49,8 @@ class StuckExits:
     def __init__(self, seconds: Tuple[float, float] = (IDLE_SECONDS, WINDOW_SECONDS)) -> None:
         self._idle_seconds, self._window_seconds = seconds
         self._windows: Dict[Path, _Window] = {}
+        self._ended: Set[Path] = set()
+        """The files of processes that have ended, which are many if a program tries out commands that fail."""
         self._reported_at = self._ended_at = -math.inf
         self._exception = ''
 
@@ -69,14 +71,19 @@ class StuckExits:
     def find(self, prefix: Path) -> List[StuckProcess]:
         """`prefix` is that of the files of exceptions."""
         found = []
-        for path in sorted(prefix.parent.glob(f'{prefix.name}.*')):
-            pids = _list_holders(path)
-            if pids and self._is_stuck(path, pids):
+        for path in sorted({*prefix.parent.glob(f'{prefix.name}.*')} - self._ended):
+            table = read_table()
+            pids = _list_holders(table, path)
+            if not pids:
+                self._ended.add(path)
+                continue
+            tree = [pid for pid in table if pid in pids or descends_from(table, pid, pids)]
+            if self._is_stuck(path, tree):
                 found.append(StuckProcess(pids, _read_kind(path)))
         return found
 
-    def _is_stuck(self, path: Path, pids: Tuple[int, ...]) -> bool:
-        now, work = time.monotonic(), measure_work(_list_descendants(pids))
+    def _is_stuck(self, path: Path, pids: List[int]) -> bool:
+        now, work = time.monotonic(), measure_work(pids)
         window = self._windows.setdefault(path, _Window(now, now, work))
         if now - window.begun_at >= self._window_seconds:
             if is_active(window.work, work, now - window.begun_at):
@@ -85,29 +92,15 @@ class StuckExits:
         return now - max(window.idle_since, self._reported_at) >= self._idle_seconds
 
 
-def _list_holders(path: Path) -> Tuple[int, ...]:
+def _list_holders(table: Dict[int, ProcessStat], path: Path) -> Tuple[int, ...]:
     try:
         file = os.lstat(path)
     except OSError:
         return ()
     # A program in a container may write links, and the agent has files of the same folder open.
-    return tuple(pid for pid in read_table() if stat.S_ISREG(file.st_mode) and pid != os.getpid() and _holds(pid, file))
-
-
-def _holds(pid: int, file: os.stat_result) -> bool:
-    try:
-        return has_open(pid, file)
-    except OSError:
-        # It has ended, or belongs to another user.
-        return False
-
-
-def _list_descendants(pids: Tuple[int, ...]) -> List[int]:
-    table = read_table()
-    found = list(pids)
-    for pid in found:
-        found += [child for child, process in table.items() if process.parent == pid and child not in found]
-    return found
+    if not stat.S_ISREG(file.st_mode):
+        return ()
+    return tuple(pid for pid in table if pid != os.getpid() and has_open(pid, file))
 
 
 def _read_kind(path: Path) -> str:

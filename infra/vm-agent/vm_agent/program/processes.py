@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Optional, Set
+from typing import Container, Dict, List, Optional, Set
 
 PROC = Path('/proc')
 MARKER_PATTERN = re.compile(rb'[A-Z_]+=.+', re.DOTALL)
@@ -64,16 +64,16 @@ def find_processes(session: int, marker: bytes) -> Set[int]:
     for pid, process in table.items():
         if pid == own or process.state == 'Z':
             continue
-        is_adopted = process.session != own_session and _descends_from(table, pid, own)
+        is_adopted = process.session != own_session and descends_from(table, pid, {own})
         if process.session == session or is_adopted or marker in _read_environment(pid):
             found.add(pid)
     return found
 
 
-def _descends_from(table: Dict[int, ProcessStat], pid: int, ancestor: int) -> bool:
+def descends_from(table: Dict[int, ProcessStat], pid: int, ancestors: Container[int]) -> bool:
     seen: Set[int] = set()
     while pid in table and pid not in seen:
-        if table[pid].parent == ancestor:
+        if table[pid].parent in ancestors:
             return True
         seen.add(pid)
         pid = table[pid].parent

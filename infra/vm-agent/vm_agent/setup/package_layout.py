@@ -6,7 +6,7 @@ from pathlib import Path
 from posixpath import dirname, normpath
 from typing import Optional, Tuple
 
-from vm_agent.setup.source_tree import declares_requirements
+from vm_agent.setup.source_tree import declares_requirements, read_text
 
 # Entries at the root that macOS adds to archives.
 NOISE = re.compile(r'(?:__MACOSX|\.DS_Store|\._.*)\Z')
@@ -55,7 +55,7 @@ def layout_of_earlier_job(file_name: str, folder: Path, module: str) -> PackageL
     bases = [(base, _join(base, source)) for base in (top, '') for source in ('', 'src')]
     found = ((base, place, _join(place, name)) for base, place in bases for name in names)
     base, place, path = next((one for one in found if (folder / one[2]).is_file()), (top, top, ''))
-    is_project = (folder / top / 'setup.py').is_file() or BUILD_TABLE.search(_read(folder / top / 'pyproject.toml'))
+    is_project = (folder / top / 'setup.py').is_file() or BUILD_TABLE.search(read_text(folder / top / 'pyproject.toml'))
     root = top if is_project else base
     listed = [file_name] if file_name.endswith('.txt') else []
     if not (is_project and declares_requirements(folder / root)):
@@ -69,10 +69,6 @@ def layout_of_earlier_job(file_name: str, folder: Path, module: str) -> PackageL
         requirement_files=tuple(dict.fromkeys(one for one in listed if (folder / one).is_file())),
         requirements=(),
     )
-
-
-def _read(file: Path) -> str:
-    return file.read_text('utf-8', 'replace') if file.is_file() else ''
 
 
 def _join(*parts: str) -> str:

@@ -58,7 +58,7 @@ def inspect(root: Path) -> Project:
     if _needs_build(root):
         return Project(None, ())
     if metadata is not None:
-        return Project(metadata.parent, read_requires_txt(_read_text(metadata / 'requires.txt') or ''))
+        return Project(metadata.parent, read_requires_txt(read_text(metadata / 'requires.txt')))
     if declares_requirements(root) or (root / 'src').is_dir():
         return Project(None, ())
     return Project(root, ())
@@ -79,9 +79,7 @@ def read_requires_txt(text: str) -> Tuple[str, ...]:
 
 def can_build(root: Path) -> bool:
     """Whether this interpreter has the build requirements of the tree, so that no index is needed."""
-    pyproject = root / 'pyproject.toml'
-    text = pyproject.read_text('utf-8', 'replace') if pyproject.is_file() else ''
-    backend = re.search(r'^\s*build-backend\s*=\s*["\']([\w.]+)', text, re.MULTILINE)
+    backend = re.search(r'^\s*build-backend\s*=\s*["\']([\w.]+)', read_text(root / 'pyproject.toml'), re.MULTILINE)
     module = backend.group(1).split('.')[0] if backend else 'setuptools'
     if importlib.util.find_spec(module) is None:
         return False
@@ -132,8 +130,9 @@ def _links(archive: Path) -> Iterator[Tuple[PurePosixPath, PurePosixPath]]:
                     yield path, PurePosixPath(target)
 
 
-def _read_text(path: Path) -> Optional[str]:
-    return path.read_text('utf-8', 'replace') if path.is_file() else None
+def read_text(path: Path) -> str:
+    """Returns the text of a file; empty if there is none."""
+    return path.read_text('utf-8', 'replace') if path.is_file() else ''
 
 
 def _entries(archive: Path) -> Iterator[Tuple[str, Optional[IO[bytes]]]]:
@@ -186,8 +185,7 @@ def _find_egg_info(root: Path) -> Optional[Path]:
 
 
 def _needs_build(root: Path) -> bool:
-    setup = root / 'setup.py'
-    text = setup.read_text('utf-8', 'replace') if setup.is_file() else ''
+    text = read_text(root / 'setup.py')
     if re.search(r'\b(cmdclass|ext_modules|package_dir)\b', text) and not _is_src_layout(text):
         return True
     return any(path.suffix in COMPILED_SUFFIXES for path in root.rglob('*'))
@@ -202,6 +200,5 @@ def _is_src_layout(text: str) -> bool:
 
 
 def declares_requirements(root: Path) -> bool:
-    files = (root / name for name in ('setup.py', 'setup.cfg', 'pyproject.toml'))
-    text = '\n'.join(path.read_text('utf-8', 'replace') for path in files if path.is_file())
+    text = '\n'.join(read_text(root / name) for name in ('setup.py', 'setup.cfg', 'pyproject.toml'))
     return re.search(r'\b(install_requires|dependencies|dynamic)\b', text) is not None

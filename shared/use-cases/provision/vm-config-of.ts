@@ -39,7 +39,7 @@ export function vmConfigOf(
 ): VmConfig {
   const { spec, trial } = job;
   const group = groupOf(spec, role);
-  const program = spec.replicaGroups.find((one) => one.role === role)?.program ?? spec.program;
+  const program = group.program ?? spec.program;
   const { environmentCache, ...options } = withDefaults(spec.programOptions);
   return withoutRepetitions({
     spec: {

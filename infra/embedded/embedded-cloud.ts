@@ -94,7 +94,7 @@ function subscribe(functions: FunctionServers, config: EmbeddedConfig): readonly
   return [...own, ...channels].map(([name, topic]) => {
     return {
       topic,
-      url: `http://${HOST}:${functions.portOf(name)}/projects/${projectId}/topics/${topic}`,
+      url: `http://${HOST}:${functions.portOf(name)}`,
       toRequest: toPubsubPush(projectId),
       deliveriesMax,
       concurrencyMax: CONCURRENT_DELIVERIES_MAX,

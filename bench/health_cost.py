@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'infra' / 'vm-agent
 
 from vm_agent.health.monitor import HealthMonitor  # noqa: E402
 from vm_agent.health.policy import Policy  # noqa: E402
-from vm_agent.metrics.log_lines import LogLines  # noqa: E402
+from vm_agent.metrics.sources.log_lines import LogLines  # noqa: E402
 
 RATE = 1_000
 # The agent reads a pipe at most this often; what was printed meanwhile is one block.

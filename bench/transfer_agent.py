@@ -10,12 +10,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'infra' / 'vm-agent
 
 from vm_agent.http.cached_token import CachedToken
 from vm_agent.http.retry import RetryPolicy
-from vm_agent.storage.client import Author, Storage
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.storage.output_sync import OutputSync
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.storage.restore import Restore
-from vm_agent.storage.staging import Staging
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.output.output_sync import OutputSync
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.output.staging import Staging
+from vm_agent.storage.restore.restore import Restore
+from vm_agent.storage.transfer.client import Author, Storage
 
 DISK_BYTES_MAX = 1 << 40
 

@@ -2,7 +2,7 @@ import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { SeriesKind } from '#shared/protocol/metric-series.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
-/** Where agents write the histories of metrics, below the job directory (vm_agent.metrics.series_upload.py). */
+/** Where agents write the histories of metrics, below the job directory (vm_agent/metrics/series/series_upload.py). */
 export const SERIES_PREFIX = 'dropforge-metrics/';
 
 export const SERIES_NAME_CHARS_MAX = 128;

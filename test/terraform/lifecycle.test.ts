@@ -18,7 +18,10 @@ describeAppliedRoot(({ all, find, environmentOf }) => {
     (find('google_storage_bucket', key).lifecycle_rule as readonly Rule[]).flatMap(({ condition }) => condition);
 
   it('deletes the parts of uploads that the agent left behind after two days', async () => {
-    const agent = await readFile(new URL('../../infra/vm-agent/vm_agent/storage/upload.py', import.meta.url), 'utf8');
+    const agent = await readFile(
+      new URL('../../infra/vm-agent/vm_agent/storage/transfer/upload.py', import.meta.url),
+      'utf8',
+    );
     const [, suffix] = /^PART_SUFFIX = '(.+)'$/m.exec(agent) ?? [];
     const bySuffix = conditionsOf('jobs').filter(({ matches_suffix }) => (matches_suffix ?? []).length > 0);
     expect(bySuffix.map(({ age, matches_suffix }) => [age, matches_suffix])).toEqual([[2, [suffix]]]);

@@ -19,7 +19,7 @@ describe('packAgent', () => {
 
   it('contains the modules as they are written, comments included', async () => {
     const files = unzipSync((await packAgent()).bytes);
-    for (const path of ['__main__.py', 'vm_agent/main.py', 'vm_agent/storage/restore.py']) {
+    for (const path of ['__main__.py', 'vm_agent/main.py', 'vm_agent/storage/restore/restore.py']) {
       const source = await readFile(new URL(`../../infra/vm-agent/${path}`, import.meta.url), 'utf8');
       expect(strFromU8(files[path] ?? new Uint8Array()), path).toBe(source);
     }

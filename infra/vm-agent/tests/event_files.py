@@ -3,7 +3,7 @@
 import struct
 from typing import Sequence
 
-from vm_agent.storage import crc32c
+from vm_agent.storage.transfer import crc32c
 
 FLOAT, DOUBLE, INT32, STRING, INT64, BFLOAT16, HALF = 1, 2, 3, 7, 9, 14, 19
 

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from vm_agent.http.cached_token import CachedToken
-from vm_agent.storage import crc32c
-from vm_agent.storage.client import ATTEMPT_KEY, END_KEY, JOB_KEY, PARTS_KEY, SUCCESS_KEY, Author, Storage
+from vm_agent.storage.transfer import crc32c
+from vm_agent.storage.transfer.client import ATTEMPT_KEY, END_KEY, JOB_KEY, PARTS_KEY, SUCCESS_KEY, Author, Storage
 
 BUCKET = 'jobs'
 

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from vm_agent.metrics.series_part import (
+from vm_agent.metrics.series.series_part import (
     METRICS_KIND,
     SYSTEM_KIND,
     Columns,

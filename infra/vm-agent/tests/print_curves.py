@@ -16,9 +16,9 @@ sys.path.insert(0, str(HERE.parent))
 from health_policy import policy_with
 from vm_agent.health.finding import Finding
 from vm_agent.health.monitor import HealthMonitor
-from vm_agent.metrics.log_lines import LogLines
 from vm_agent.metrics.program_metrics import READ_SECONDS
-from vm_agent.metrics.records import Sample, read_report
+from vm_agent.metrics.samples.records import Sample, read_report
+from vm_agent.metrics.sources.log_lines import LogLines
 
 CURVES = HERE / 'curves'
 HEALTHY = 'healthy'

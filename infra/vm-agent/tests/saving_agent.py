@@ -7,14 +7,14 @@ from typing import Dict, List, Mapping, Optional
 
 from fake_storage import BUCKET, FakeStorage, StoredObject
 from vm_agent.http.retry import RetryPolicy
-from vm_agent.storage.client import Author
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.storage.manifest import Manifest, decode_manifest
-from vm_agent.storage.output_files import MANIFEST_NAME
-from vm_agent.storage.output_sync import OutputSync
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.storage.restore import Restore
-from vm_agent.storage.staging import Staging
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.directory.manifest import Manifest, decode_manifest
+from vm_agent.storage.directory.object_names import MANIFEST_NAME
+from vm_agent.storage.output.output_sync import OutputSync
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.output.staging import Staging
+from vm_agent.storage.restore.restore import Restore
+from vm_agent.storage.transfer.client import Author
 
 POLICY = RetryPolicy(tries_max=5, seconds_max=30)
 BYTES_MAX = 1_000_000_000

@@ -26,7 +26,7 @@ from vm_agent.cache.scripts import relocate_script
 from vm_agent.cache.store import BackgroundStore
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.setup.virtual_environment import create_venv
-from vm_agent.storage.client import Author, ObjectInfo
+from vm_agent.storage.transfer.client import Author, ObjectInfo
 
 KEY = 'a' * 64
 LARGE = os.urandom(RANGE_BYTES + 1_000)

@@ -17,7 +17,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from machine_delays import MachineDelays
 from saving_agent import Commit, SavingAgent
 from saving_program import STEP_OF, Torn
-from vm_agent.storage.quiet_wait import FIRST_SHARE, QUIET_SHARE, WAIT_SHARE
+from vm_agent.storage.output.quiet_wait import FIRST_SHARE, QUIET_SHARE, WAIT_SHARE
 
 PROGRAM = Path(__file__).resolve().parent / 'saving_program.py'
 INTERVAL_SECONDS = 0.8

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vm_agent.storage.crc32c import FOLD_BYTES, POLYNOMIAL, concatenate, decode, encode, extend_in_python
+from vm_agent.storage.transfer.crc32c import FOLD_BYTES, POLYNOMIAL, concatenate, decode, encode, extend_in_python
 
 CHECK_VALUE = 0xE3069283
 """The checksum of '123456789', as in the catalog of parametrized CRC algorithms."""

@@ -9,9 +9,9 @@ from typing import Any, List
 from fake_storage import BUCKET, FakeStorage
 from vm_agent.control.earlier_save import await_earlier_save
 from vm_agent.http.retry import RetryPolicy
-from vm_agent.storage.client import END_KEY, Author
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.storage.manifest import Manifest
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.transfer.client import END_KEY, Author
 
 POLICY = RetryPolicy(tries_max=1, seconds_max=5)
 

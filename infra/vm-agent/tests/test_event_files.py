@@ -16,13 +16,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import event_files as written
 from event_files import event, record, scalar_file, simple_value, tensor, tensor_value
 from fake_storage import FakeStorage
-from vm_agent.metrics.bucket_events import BucketEvents
-from vm_agent.metrics.event_file import RECORD_BYTES_MAX, read_scalars
-from vm_agent.metrics.event_folder import EventFolder
-from vm_agent.metrics.event_protobuf import scalars_of
-from vm_agent.metrics.records import Sample
-from vm_agent.storage.client import Author
-from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.metrics.samples.records import Sample
+from vm_agent.metrics.sources.bucket_events import BucketEvents
+from vm_agent.metrics.sources.event_file import RECORD_BYTES_MAX, read_scalars
+from vm_agent.metrics.sources.event_folder import EventFolder
+from vm_agent.metrics.sources.event_protobuf import scalars_of
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.transfer.client import Author
 
 BYTES_MAX = 1 << 30
 

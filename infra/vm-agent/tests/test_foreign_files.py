@@ -15,21 +15,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.container.image_folder import ImageFolder
 from vm_agent.container.layout import Layout, container_stack_dumps
 from vm_agent.container.packages import unpack_packages
-from vm_agent.setup.packages import Archive
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.control.container_launcher import ContainerLauncher
 from vm_agent.control.state_file import State
 from vm_agent.health.stack_dump import dump_stacks
-from vm_agent.metrics.hypertune_file import HypertuneFile
 from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics
+from vm_agent.metrics.sources.hypertune_file import HypertuneFile
 from vm_agent.paths.stacks import DUMP_SIGNAL
 from vm_agent.program.exit_report import ReplicaEnded
-from vm_agent.storage.foreign_files import open_below
-from vm_agent.storage.output_files import WORK_PREFIX, stamp_of
-from vm_agent.storage.output_rule import OutputRule
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.storage.staging import Staging, UnstableFile, Wanted
-from vm_agent.storage.work_folder import WorkFolder
+from vm_agent.program.foreign_files import open_below
+from vm_agent.setup.packages import Archive
+from vm_agent.storage.directory.object_names import WORK_PREFIX
+from vm_agent.storage.output.output_files import stamp_of
+from vm_agent.storage.output.output_rule import OutputRule
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.output.staging import Staging, UnstableFile, Wanted
+from vm_agent.storage.output.work_folder import WorkFolder
 
 # Registers the handler, which puts a link in the place of the file that the agent reads.
 SWAPS = """

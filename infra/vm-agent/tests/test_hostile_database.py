@@ -13,11 +13,12 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from mlflow_store import Store, die_in_a_transaction
 from test_mlflow_database import MAIN, DatabaseTest, series
-from vm_agent.metrics import foreign_database, program_metrics
-from vm_agent.metrics.foreign_database import JOURNAL_MAGIC
-from vm_agent.metrics.mlflow_copy import NAME
-from vm_agent.metrics.mlflow_database import MlflowDatabase
+from vm_agent.metrics import program_metrics
 from vm_agent.metrics.program_metrics import MetricSettings, ProgramMetrics
+from vm_agent.metrics.sources import foreign_database
+from vm_agent.metrics.sources.foreign_database import JOURNAL_MAGIC
+from vm_agent.metrics.sources.mlflow_copy import NAME
+from vm_agent.metrics.sources.mlflow_database import MlflowDatabase
 
 
 class HostileProgramTest(DatabaseTest):

@@ -8,8 +8,8 @@ from typing import Dict, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vm_agent.metrics.log_lines import WAITING_BYTES_MAX, LogLines
-from vm_agent.metrics.metric_names import is_loss, is_steady_loss
+from vm_agent.metrics.samples.metric_names import is_loss, is_steady_loss
+from vm_agent.metrics.sources.log_lines import WAITING_BYTES_MAX, LogLines
 
 OUTPUT = Path(__file__).resolve().parent / 'output'
 Point = Tuple[str, float, Optional[float]]

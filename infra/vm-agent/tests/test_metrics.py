@@ -13,15 +13,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from event_files import scalar_file
 from fake_storage import FakeStorage
-from vm_agent.metrics.bucket_events import BucketEvents
-from vm_agent.metrics.hypertune_file import HypertuneFile
-from vm_agent.metrics.measurements import BYTES_MAX, COUNT_MAX, Measurement, Measurements
-from vm_agent.metrics.output_metrics import LINE_COUNT_MAX, OutputMetrics
 from vm_agent.metrics.program_metrics import MetricPaths, MetricSettings, ProgramMetrics
-from vm_agent.metrics.progress import NonFinite, Progress
-from vm_agent.metrics.records import Sample, parse_record
-from vm_agent.storage.client import Author
-from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.metrics.samples.measurements import BYTES_MAX, COUNT_MAX, Measurement, Measurements
+from vm_agent.metrics.samples.progress import NonFinite, Progress
+from vm_agent.metrics.samples.records import Sample, parse_record
+from vm_agent.metrics.sources.bucket_events import BucketEvents
+from vm_agent.metrics.sources.hypertune_file import HypertuneFile
+from vm_agent.metrics.sources.output_metrics import LINE_COUNT_MAX, OutputMetrics
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.transfer.client import Author
 
 
 def hypertune_line(tag: str, value: str, step: int = 0, timestamp: float = 1.5) -> str:

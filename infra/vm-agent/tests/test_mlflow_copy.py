@@ -13,10 +13,10 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from mlflow_store import Store
 from saving_agent import Commit, SavingAgent
-from vm_agent.metrics import foreign_database, mlflow_copy
-from vm_agent.metrics.mlflow_copy import NAME
-from vm_agent.metrics.mlflow_database import MlflowDatabase
 from vm_agent.metrics.program_metrics import MetricPaths
+from vm_agent.metrics.sources import foreign_database, mlflow_copy
+from vm_agent.metrics.sources.mlflow_copy import NAME
+from vm_agent.metrics.sources.mlflow_database import MlflowDatabase
 
 PROGRAM = Path(__file__).resolve().parent / 'mlflow_store.py'
 MAIN = '1' * 32

@@ -11,9 +11,9 @@ from typing import List, Optional, Tuple
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
 from mlflow_store import Store, die_in_a_transaction, log_from_a_process
-from vm_agent.metrics.mlflow_copy import NAME
-from vm_agent.metrics.mlflow_database import SAMPLES_PER_READ_MAX, MlflowDatabase
 from vm_agent.metrics.program_metrics import MetricPaths, MetricSettings, ProgramMetrics
+from vm_agent.metrics.sources.mlflow_copy import NAME
+from vm_agent.metrics.sources.mlflow_database import SAMPLES_PER_READ_MAX, MlflowDatabase
 
 RECORDINGS = Path(__file__).resolve().parent / 'mlflow'
 MODES = ('DELETE', 'WAL')

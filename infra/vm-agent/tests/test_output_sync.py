@@ -7,9 +7,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vm_agent.storage.client import Author, ObjectInfo, split_gs_uri
-from vm_agent.storage.manifest import Manifest, decode_manifest, encode_manifest
-from vm_agent.storage.output_files import MANIFEST_NAME, is_restorable, scan_output
+from vm_agent.storage.directory.manifest import Manifest, decode_manifest, encode_manifest
+from vm_agent.storage.directory.object_names import MANIFEST_NAME, is_restorable
+from vm_agent.storage.output.output_files import scan_output
+from vm_agent.storage.transfer.client import Author, ObjectInfo, split_gs_uri
 
 AUTHOR = Author('digits', 3)
 

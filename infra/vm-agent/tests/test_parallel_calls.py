@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.http.request_limit import RequestLimit
 from vm_agent.http.retry import ChildEvent, TransientError
-from vm_agent.storage.transfer_pool import TransferPool
+from vm_agent.storage.transfer.transfer_pool import TransferPool
 
 
 class TransferPoolTest(unittest.TestCase):

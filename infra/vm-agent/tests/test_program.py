@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.program import processes
 from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import truncate_evidence
-from vm_agent.program.processes import kill_remaining
 from vm_agent.program.gpu_meter import parse_gpus
+from vm_agent.program.processes import kill_remaining
 from vm_agent.program.usage import CpuTimes, cpu_fraction, measure_tree
 
 

@@ -20,9 +20,9 @@ from golden_checks import GOLDEN, check_hardware_xids, check_series_part, golden
 from vm_agent.control.config import Config, ConfigError, parse_config, read_config
 from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate_answer, heartbeat_body, keep_seconds_of
 from vm_agent.control.stop_signal import Interruption
-from vm_agent.metrics.measurements import Measurements
-from vm_agent.metrics.progress import NonFinite, Progress
 from vm_agent.health.finding import Finding
+from vm_agent.metrics.samples.measurements import Measurements
+from vm_agent.metrics.samples.progress import NonFinite, Progress
 from vm_agent.program.exit_report import EXIT_REASONS, DecisiveFinding, ExitReport, parse_exit_report
 from vm_agent.program.gpu_meter import GpuUsage
 from vm_agent.program.usage import Usage

@@ -13,12 +13,12 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from fake_storage import BUCKET, FakeStorage, Received, StoredObject
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.program.exit_report import ReplicaEnded
-from vm_agent.storage.client import REQUESTS_MAX, Author, ObjectInfo, parse_object_info
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.storage.manifest import Manifest
-from vm_agent.storage.output_files import PARTS_PREFIX
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.storage.restore import Restore, describe_restore_error, select_objects
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.directory.object_names import PARTS_PREFIX
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.restore.restore import Restore, describe_restore_error, select_objects
+from vm_agent.storage.transfer.client import REQUESTS_MAX, Author, ObjectInfo, parse_object_info
 
 EARLIER = Author('digits', 3)
 AUTHOR = Author('digits', 4)

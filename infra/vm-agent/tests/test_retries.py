@@ -10,8 +10,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from fake_storage import FakeStorage
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
-from vm_agent.storage.client import StorageRejected, parse_object_info
-from vm_agent.storage.download import download_file
+from vm_agent.storage.transfer.client import StorageRejected, parse_object_info
+from vm_agent.storage.transfer.download import download_file
 
 TRIES_MAX = 3
 

@@ -8,12 +8,12 @@ from typing import Dict, Optional
 
 from fake_storage import FakeStorage
 from vm_agent.http.retry import RetryPolicy
-from vm_agent.storage.client import Author, ObjectInfo
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.storage.manifest import Manifest
-from vm_agent.storage.output_files import MANIFEST_NAME
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.storage.rollback import Moment, RolledBack, Rollback
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.directory.object_names import MANIFEST_NAME
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.restore.rollback import Moment, RolledBack, Rollback
+from vm_agent.storage.transfer.client import Author, ObjectInfo
 
 POLICY = RetryPolicy(tries_max=2, seconds_max=5.0)
 KEPT = 'dropforge-rolled-back/attempt-1/'

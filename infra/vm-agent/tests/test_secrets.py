@@ -26,7 +26,7 @@ from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import ReplicaEnded
 from vm_agent.setup.environment import ProgramPaths, program_environment
 from vm_agent.setup.job_secrets import JobSecrets, SecretManager
-from vm_agent.storage import crc32c
+from vm_agent.storage.transfer import crc32c
 
 GOLDEN = HERE.parents[2] / 'shared' / 'protocol' / 'golden'
 POLICY = RetryPolicy(tries_max=8, seconds_max=30.0)

@@ -14,17 +14,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fake_storage import FakeStorage
-from vm_agent.metrics import series_files, series_history
-from vm_agent.metrics.boot_clock import BootClock
 from vm_agent.metrics.program_metrics import MetricPaths, MetricSettings, ProgramMetrics
-from vm_agent.metrics.sample_names import NAME_COUNT_MAX
-from vm_agent.metrics.sample_times import SampleTimes
-from vm_agent.metrics.series_history import SeriesHistory
-from vm_agent.metrics.series_part import METRICS_KIND, SeriesOrigin
-from vm_agent.metrics.thinned_series import Point, ThinnedSeries, stretch_seconds
-from vm_agent.storage.client import Author
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.metrics.series_upload import SeriesUpload
+from vm_agent.metrics.samples.boot_clock import BootClock
+from vm_agent.metrics.samples.sample_names import NAME_COUNT_MAX
+from vm_agent.metrics.samples.sample_times import SampleTimes
+from vm_agent.metrics.series import series_files, series_history
+from vm_agent.metrics.series.series_history import SeriesHistory
+from vm_agent.metrics.series.series_part import METRICS_KIND, SeriesOrigin
+from vm_agent.metrics.series.series_upload import SeriesUpload
+from vm_agent.metrics.series.thinned_series import Point, ThinnedSeries, stretch_seconds
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.transfer.client import Author
 
 Curve = List[Tuple[float, Any]]
 

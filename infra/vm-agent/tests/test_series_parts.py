@@ -12,13 +12,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fake_storage import FakeStorage
-from vm_agent.metrics import series_files
-from vm_agent.metrics.series_history import SeriesHistory
-from vm_agent.metrics.series_part import METRICS_KIND, SeriesOrigin
-from vm_agent.metrics.series_upload import SeriesUpload
-from vm_agent.metrics.thinned_series import Point
-from vm_agent.storage.client import Author
-from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.metrics.series import series_files
+from vm_agent.metrics.series.series_history import SeriesHistory
+from vm_agent.metrics.series.series_part import METRICS_KIND, SeriesOrigin
+from vm_agent.metrics.series.series_upload import SeriesUpload
+from vm_agent.metrics.series.thinned_series import Point
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.transfer.client import Author
 
 TORN_LINE = b'{"name":"loss","values":[' + b'9,' * 500
 

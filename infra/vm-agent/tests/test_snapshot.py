@@ -12,17 +12,17 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vm_agent.storage.client import ObjectInfo
-from vm_agent.storage.half_written import HalfWritten
-from vm_agent.storage.new_folders import ROUNDS_MAX, NewFolders
-from vm_agent.storage.open_files import find_open_files
-from vm_agent.storage.output_changes import Saved, SavedFile, find_changes
-from vm_agent.storage.output_files import Scan, Stamp, scan_output, stamp_of
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.storage.quiet_wait import QUIET_SECONDS_MIN, required_quiet
-from vm_agent.storage.restless_files import RestlessFiles
-from vm_agent.storage.snapshot import HELD_ROUNDS_MAX, Snapshot, Snapshots
-from vm_agent.storage.staging import COPY_BYTES_MAX, Staging, Unstable, UnstableFile, Wanted, tail_of
+from vm_agent.storage.output.half_written import HalfWritten
+from vm_agent.storage.output.new_folders import ROUNDS_MAX, NewFolders
+from vm_agent.storage.output.open_files import find_open_files
+from vm_agent.storage.output.output_changes import Saved, SavedFile, find_changes
+from vm_agent.storage.output.output_files import Scan, Stamp, scan_output, stamp_of
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.output.quiet_wait import QUIET_SECONDS_MIN, required_quiet
+from vm_agent.storage.output.restless_files import RestlessFiles
+from vm_agent.storage.output.snapshot import HELD_ROUNDS_MAX, Snapshot, Snapshots
+from vm_agent.storage.output.staging import COPY_BYTES_MAX, Staging, Unstable, UnstableFile, Wanted, tail_of
+from vm_agent.storage.transfer.client import ObjectInfo
 
 INTERVAL_SECONDS = 0.2
 AGE_SECONDS = 60.0

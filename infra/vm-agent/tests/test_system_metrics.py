@@ -8,7 +8,7 @@ from typing import List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vm_agent.metrics.boot_clock import BootClock
+from vm_agent.metrics.samples.boot_clock import BootClock
 from vm_agent.metrics.system_metrics import SystemMeter, SystemReading, SystemSampler
 from vm_agent.program.counters import Counters, rates_between, read_counters
 from vm_agent.program.gpu_meter import GpuMeter

@@ -11,16 +11,17 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from fake_storage import BUCKET, FakeStorage, Received
 from vm_agent.http.retry import RetryPolicy, TransientError
-from vm_agent.storage import download, upload
-from vm_agent.storage.body import FileChanged, FileRange
-from vm_agent.storage.client import Author, ObjectInfo, StorageRejected, parse_object_info
-from vm_agent.storage.download import ContentMismatch, download_file
-from vm_agent.storage.job_directory import Fenced, JobDirectory
-from vm_agent.storage.output_files import PARTS_PREFIX, is_restorable, stamp_of
-from vm_agent.storage.output_sync import OutputSync
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.storage.restore import Restore
-from vm_agent.storage.staging import Staging, Wanted
+from vm_agent.storage.directory.job_directory import Fenced, JobDirectory
+from vm_agent.storage.directory.object_names import PARTS_PREFIX, is_restorable
+from vm_agent.storage.output.output_files import stamp_of
+from vm_agent.storage.output.output_sync import OutputSync
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.output.staging import Staging, Wanted
+from vm_agent.storage.restore.restore import Restore
+from vm_agent.storage.transfer import download, upload
+from vm_agent.storage.transfer.body import FileChanged, FileRange
+from vm_agent.storage.transfer.client import Author, ObjectInfo, StorageRejected, parse_object_info
+from vm_agent.storage.transfer.download import ContentMismatch, download_file
 
 EARLIER = Author('digits', 3)
 AUTHOR = Author('digits', 4)

@@ -10,11 +10,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_storage import BUCKET, FakeStorage
 
 from vm_agent.http.retry import RetryPolicy, TransientError
-from vm_agent.storage.client import Author, ObjectInfo
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.storage.manifest import Manifest
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.storage.restore import Restore
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.restore.restore import Restore
+from vm_agent.storage.transfer.client import Author, ObjectInfo
 
 POLICY = RetryPolicy(1, 5)
 

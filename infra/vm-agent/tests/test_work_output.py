@@ -13,22 +13,23 @@ from fake_storage import BUCKET, FakeStorage, StoredObject
 from vm_agent.control.output_findings import OutputFindings
 from vm_agent.health.finding import Finding
 from vm_agent.http.retry import RetryPolicy
-from vm_agent.storage.client import END_KEY, SUCCESS_KEY, Author
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.storage.manifest import decode_manifest
-from vm_agent.storage.output_files import MANIFEST_NAME, WORK_PREFIX, Stamp
-from vm_agent.storage.output_rule import OutputRule
-from vm_agent.storage.output_sync import OutputSync
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.storage.restore import Restore
-from vm_agent.storage.staging import Staging
-from vm_agent.storage.work_folder import (
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.directory.manifest import decode_manifest
+from vm_agent.storage.directory.object_names import MANIFEST_NAME, WORK_PREFIX
+from vm_agent.storage.output.output_files import Stamp
+from vm_agent.storage.output.output_rule import OutputRule
+from vm_agent.storage.output.output_sync import OutputSync
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.output.staging import Staging
+from vm_agent.storage.output.work_folder import (
     BYTES_MAX,
     LeftOut,
     WorkFolder,
     find_too_large,
     read_baseline,
 )
+from vm_agent.storage.restore.restore import Restore
+from vm_agent.storage.transfer.client import END_KEY, SUCCESS_KEY, Author
 
 POLICY = RetryPolicy(tries_max=2, seconds_max=10)
 GIB = 2**30

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from vm_agent.cache.store import BackgroundStore
-from vm_agent.container.pull import RegistryAccess
 from vm_agent.container.layout import container_stack_dumps
+from vm_agent.container.pull import RegistryAccess
 from vm_agent.control.config import Config, ConfigError, parse_config
+from vm_agent.control.context import Replica
 from vm_agent.control.decisions import BootPlan, StopNotice, plan_boot
 from vm_agent.control.health_watch import HealthWatch, Outlets
 from vm_agent.control.heartbeats import Heartbeats, Probes
@@ -24,7 +25,6 @@ from vm_agent.control.metadata_server import (
     access_token,
     identity_token,
 )
-from vm_agent.control.context import Replica
 from vm_agent.control.output_findings import OutputFindings
 from vm_agent.control.rejected_config import report_rejected_config
 from vm_agent.control.replica import run_replica, save_output
@@ -43,30 +43,30 @@ from vm_agent.logs.log_shipper import LogSettings, LogShipper
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.output_log import OutputLog
 from vm_agent.logs.serial_console import write_to_console
-from vm_agent.metrics.boot_clock import BootClock
-from vm_agent.metrics.bucket_events import BucketEvents
 from vm_agent.metrics.program_metrics import MetricPaths, MetricSettings, ProgramMetrics
-from vm_agent.metrics.series_history import SeriesHistory
-from vm_agent.metrics.series_part import METRICS_KIND, SYSTEM_KIND, SeriesOrigin
+from vm_agent.metrics.samples.boot_clock import BootClock
+from vm_agent.metrics.series.series_history import SeriesHistory
+from vm_agent.metrics.series.series_part import METRICS_KIND, SYSTEM_KIND, SeriesOrigin
+from vm_agent.metrics.series.series_upload import SeriesUpload
+from vm_agent.metrics.sources.bucket_events import BucketEvents
 from vm_agent.metrics.system_metrics import SystemMeter, SystemSampler
 from vm_agent.metrics.system_series import SystemSeries
 from vm_agent.paths.installer import stack_dump_file
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.gpu_faults import GpuFaults
-from vm_agent.program.processes import become_subreaper
 from vm_agent.program.gpu_meter import GpuMeter
+from vm_agent.program.processes import become_subreaper
 from vm_agent.program.usage import DiskMeter, UsageMeter
 from vm_agent.setup.job_secrets import JobSecrets, SecretManager
 from vm_agent.setup.proxy_exceptions import loopback_exceptions
 from vm_agent.shell.enter import remove_entry
-from vm_agent.storage.client import Author, Storage
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.storage.log_upload import LogUpload, logs_prefix_of
-from vm_agent.storage.output_sync import OutputSync
-from vm_agent.storage.output_tree import OutputTree
-from vm_agent.metrics.series_upload import SeriesUpload
-from vm_agent.storage.rollback import Moment
-from vm_agent.storage.staging import STAGING_FOLDER, Staging
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.directory.log_upload import LogUpload, logs_prefix_of
+from vm_agent.storage.output.output_sync import OutputSync
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.output.staging import STAGING_FOLDER, Staging
+from vm_agent.storage.restore.rollback import Moment
+from vm_agent.storage.transfer.client import Author, Storage
 
 DEFAULT_HOME = '/var/lib/dropforge'
 LOG_FLUSH_SECONDS_MAX = 10.0

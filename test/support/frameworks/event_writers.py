@@ -81,8 +81,8 @@ def check_against_tensorboard(path: Path, scalars: list) -> None:
 
 def main(agent: str, writer: str, folder: str) -> None:
     sys.path.insert(0, agent)
-    from vm_agent.metrics.event_file import read_scalars
-    from vm_agent.metrics.event_folder import EventFolder
+    from vm_agent.metrics.sources.event_file import read_scalars
+    from vm_agent.metrics.sources.event_folder import EventFolder
 
     globals()[writer](folder)
     found = [[one.name, one.step, one.value] for one in EventFolder(Path(folder)).read() if not one.is_shadowed]

@@ -10,7 +10,7 @@ from typing import List
 
 from vm_agent.cache.key import cpu_features
 from vm_agent.http.retry import RetryPolicy
-from vm_agent.storage.client import ObjectInfo, Storage, split_gs_uri
+from vm_agent.storage.transfer.client import ObjectInfo, Storage, split_gs_uri
 
 ARCHIVE_SUFFIX = '.tar'
 ANY_CPU = 'any'

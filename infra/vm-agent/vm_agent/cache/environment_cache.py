@@ -10,7 +10,7 @@ from vm_agent.cache.files import InstalledEnvironment, list_distributions
 from vm_agent.cache.restore import EnvironmentRestore
 from vm_agent.cache.store import EnvironmentStore, Store
 from vm_agent.http.retry import RetryPolicy, TransientError
-from vm_agent.storage.client import Author, ObjectInfo, Storage, StorageRejected
+from vm_agent.storage.transfer.client import Author, ObjectInfo, Storage, StorageRejected
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from vm_agent.cache.scripts import read_origin, relocate_script
 from vm_agent.cache.tar import TarFailed, unpack
 from vm_agent.http.request import Request
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
-from vm_agent.storage.client import ObjectInfo, Storage, raise_for_status
+from vm_agent.storage.transfer.client import ObjectInfo, Storage, raise_for_status
 
 # Several connections are faster than one. Their product limits the agent's memory.
 RANGE_BYTES = 8_388_608

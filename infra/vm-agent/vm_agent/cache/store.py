@@ -13,7 +13,7 @@ from vm_agent.cache.files import InstalledEnvironment, NotCacheable, describe_fi
 from vm_agent.cache.scripts import ORIGIN_FILE, write_origin
 from vm_agent.cache.tar import TarFailed, pack
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
-from vm_agent.storage.client import Author, PreconditionFailed, Storage, StorageRejected, Upload
+from vm_agent.storage.transfer.client import Author, PreconditionFailed, Storage, StorageRejected, Upload
 
 NICENESS = 15
 RETRY_TRIES_MAX = 4

@@ -11,9 +11,9 @@ from vm_agent.paths.hook import NO_BUCKETS_FILE
 from vm_agent.paths.installer import install_container_hook
 from vm_agent.paths.mlflow_installer import install_mlflow_plugin
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.foreign_files import has_link
 from vm_agent.setup.environment import ProgramPaths
 from vm_agent.setup.work_directory import create_job_dir_link
-from vm_agent.storage.foreign_files import has_link
 
 ROOT = PurePosixPath('/dropforge')
 OUTPUT, METRICS, OBJECTS = ROOT / 'output', ROOT / 'metrics', ROOT / 'objects'

@@ -18,9 +18,9 @@ from vm_agent.metrics.program_metrics import ProgramMetrics
 from vm_agent.program.exit_report import ExitReport
 from vm_agent.program.usage import DiskMeter
 from vm_agent.setup.job_secrets import JobSecrets
-from vm_agent.storage.client import Storage
-from vm_agent.storage.job_directory import JobDirectory
-from vm_agent.storage.output_sync import OutputSync
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.output.output_sync import OutputSync
+from vm_agent.storage.transfer.client import Storage
 
 # How long Cloud Storage may fail during setup before another VM is tried; heartbeats extend the lease meanwhile.
 SETUP_RETRY_SECONDS_MAX = 300.0

@@ -4,7 +4,7 @@ import time
 from typing import Optional
 
 from vm_agent.control.context import Replica
-from vm_agent.storage.client import ObjectInfo
+from vm_agent.storage.transfer.client import ObjectInfo
 
 # Between two looks at the manifest.
 POLL_SECONDS = 1.0

@@ -16,7 +16,7 @@ from vm_agent.health.process_activity import Work, is_active, list_session, meas
 from vm_agent.health.reading import Reading
 from vm_agent.health.stack_dump import dump_stacks, summarize
 from vm_agent.health.stuck_exit import StuckExits
-from vm_agent.metrics.records import Sample
+from vm_agent.metrics.samples.records import Sample
 from vm_agent.metrics.system_metrics import SystemReading
 from vm_agent.program.exit_report import DecisiveFinding
 

@@ -14,8 +14,8 @@ from vm_agent.control.stop_signal import Interruption, StopSignal
 from vm_agent.http.cached_token import CachedToken
 from vm_agent.http.request import Request, error_message, send
 from vm_agent.http.retry import TransientError, backoff_delays
-from vm_agent.metrics.measurements import Measurement
-from vm_agent.metrics.progress import Progress
+from vm_agent.metrics.samples.measurements import Measurement
+from vm_agent.metrics.samples.progress import Progress
 from vm_agent.program.exit_report import MESSAGE_CHARS_MAX, ExitReport, truncate
 from vm_agent.program.usage import Usage
 

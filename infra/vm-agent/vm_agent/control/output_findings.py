@@ -5,7 +5,7 @@ import time
 from typing import Callable, List, Optional, Sequence
 
 from vm_agent.health.finding import Finding, describe_bytes
-from vm_agent.storage.work_folder import BYTES_MAX, FILES_MAX, LeftOut
+from vm_agent.storage.output.work_folder import BYTES_MAX, FILES_MAX, LeftOut
 
 UNSAVED_NAMES_MAX = 10
 LEFT_OUT_NAMES_MAX = 3

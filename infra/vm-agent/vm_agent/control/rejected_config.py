@@ -9,7 +9,7 @@ from vm_agent.control.heartbeats import PROTOCOL_VERSION, SEND_SECONDS_MAX
 from vm_agent.control.metadata_server import BOOT_POLICY, MetadataMissing, MetadataServer, identity_token
 from vm_agent.http.request import Request, send
 from vm_agent.http.retry import TransientError, call_with_retry
-from vm_agent.metrics.progress import Progress
+from vm_agent.metrics.samples.progress import Progress
 from vm_agent.program.exit_report import ExitReport
 from vm_agent.program.usage import Usage
 

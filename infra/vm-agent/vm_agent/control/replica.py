@@ -19,15 +19,15 @@ from vm_agent.control.work_output import open_work_folder
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.metrics.program_metrics import READ_SECONDS
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.foreign_files import has_link
 from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
 from vm_agent.program.saved_uris import find_output_arguments, is_outside
 from vm_agent.program.usage import measure_tree
-from vm_agent.storage.client import END_KEY, SUCCESS_KEY, StorageRejected
-from vm_agent.storage.foreign_files import has_link
-from vm_agent.storage.job_directory import Fenced
-from vm_agent.storage.manifest import Manifest
-from vm_agent.storage.restore import Restore
-from vm_agent.storage.staging import STAGING_FOLDER
+from vm_agent.storage.directory.job_directory import Fenced
+from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.output.staging import STAGING_FOLDER
+from vm_agent.storage.restore.restore import Restore
+from vm_agent.storage.transfer.client import END_KEY, SUCCESS_KEY, StorageRejected
 
 # For a warning that nothing was saved.
 LIST_SECONDS_MAX = 10.0

@@ -8,9 +8,9 @@ from typing import Optional
 from vm_agent.control.context import Replica
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.program.exit_report import ExitReport
-from vm_agent.storage.client import StorageRejected
-from vm_agent.storage.job_directory import Fenced
-from vm_agent.storage.rollback import ROLLED_BACK_PREFIX, Moment, Rollback
+from vm_agent.storage.directory.job_directory import Fenced
+from vm_agent.storage.restore.rollback import ROLLED_BACK_PREFIX, Moment, Rollback
+from vm_agent.storage.transfer.client import StorageRejected
 
 
 def is_rollback(report: ExitReport) -> bool:

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Optional
 
 from vm_agent.control.context import Replica
-from vm_agent.storage.output_rule import OutputRule
-from vm_agent.storage.work_folder import WorkFolder, read_baseline
+from vm_agent.storage.output.output_rule import OutputRule
+from vm_agent.storage.output.work_folder import WorkFolder, read_baseline
 
 BASELINE_FILE = 'workdir-baseline.json'
 

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Deque, Dict, List, Optional
 
 from vm_agent.health.finding import Finding, describe_seconds
-from vm_agent.metrics.metric_names import is_loss, is_steady_loss, words_of
+from vm_agent.metrics.samples.metric_names import is_loss, is_steady_loss, words_of
 
 NAMES_MAX = 32
 # Beside these, a loss has targets or weights that grow.

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Deque, Dict, List, Optional, Set
 
 from vm_agent.health.finding import Finding
-from vm_agent.metrics.metric_names import LOG_PREFIX, is_loss
+from vm_agent.metrics.samples.metric_names import LOG_PREFIX, is_loss
 
 # In a row. Fewer may be a batch that is skipped, or the first steps of mixed precision.
 FINDING_REPORTS_MIN = 3

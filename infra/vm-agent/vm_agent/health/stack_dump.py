@@ -14,8 +14,8 @@ from typing import List, Optional, Sequence, Tuple
 
 from vm_agent.health.process_activity import has_open
 from vm_agent.paths.stacks import DUMP_SIGNAL
+from vm_agent.program.foreign_files import open_regular
 from vm_agent.program.processes import read_signals
-from vm_agent.storage.foreign_files import open_regular
 
 PY_SPY_SECONDS_MAX = 20.0
 WAIT_SECONDS_MAX = 3.0

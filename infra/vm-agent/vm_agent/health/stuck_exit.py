@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Dict, List, Set, Tuple
 
 from vm_agent.health.process_activity import Work, has_open, is_active, measure_work
+from vm_agent.program.foreign_files import open_regular
 from vm_agent.program.processes import ProcessStat, descends_from, read_table, send
-from vm_agent.storage.foreign_files import open_regular
 
 # The process ends within two minutes if nothing was done after the exception.
 IDLE_SECONDS = 90.0

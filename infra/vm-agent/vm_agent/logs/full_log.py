@@ -1,4 +1,4 @@
-"""The whole output of a replica, compressed on the work disk, in parts that storage/log_upload.py uploads if wanted."""
+"""The whole output of a replica, compressed on the work disk, in parts that log_upload.py uploads if wanted."""
 
 import threading
 import time

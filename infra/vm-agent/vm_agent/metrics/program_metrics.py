@@ -11,23 +11,23 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.serial_console import write_to_console
-from vm_agent.metrics.boot_clock import BootClock
-from vm_agent.metrics.bucket_events import BucketEvents
-from vm_agent.metrics.event_folder import EventFolder
-from vm_agent.metrics.hypertune_file import HypertuneFile
-from vm_agent.metrics.log_lines import LogLines
-from vm_agent.metrics.measurements import Measurement, Measurements
-from vm_agent.metrics.metrics_file import MetricsFile
-from vm_agent.metrics.mlflow_database import MlflowDatabase
-from vm_agent.metrics.output_metrics import OutputMetrics
-from vm_agent.metrics.progress import LastValues, Progress
-from vm_agent.metrics.read_requests import ReadRequests
-from vm_agent.metrics.records import Sample
-from vm_agent.metrics.sample_names import NAME_COUNT_MAX, SampleNames
-from vm_agent.metrics.sample_times import SampleTimes
-from vm_agent.metrics.series_history import SeriesHistory
-from vm_agent.metrics.source import MetricSource
-from vm_agent.metrics.thinned_series import Point
+from vm_agent.metrics.samples.boot_clock import BootClock
+from vm_agent.metrics.samples.measurements import Measurement, Measurements
+from vm_agent.metrics.samples.progress import LastValues, Progress
+from vm_agent.metrics.samples.read_requests import ReadRequests
+from vm_agent.metrics.samples.records import Sample
+from vm_agent.metrics.samples.sample_names import NAME_COUNT_MAX, SampleNames
+from vm_agent.metrics.samples.sample_times import SampleTimes
+from vm_agent.metrics.series.series_history import SeriesHistory
+from vm_agent.metrics.series.thinned_series import Point
+from vm_agent.metrics.sources.bucket_events import BucketEvents
+from vm_agent.metrics.sources.event_folder import EventFolder
+from vm_agent.metrics.sources.hypertune_file import HypertuneFile
+from vm_agent.metrics.sources.log_lines import LogLines
+from vm_agent.metrics.sources.metrics_file import MetricsFile
+from vm_agent.metrics.sources.mlflow_database import MlflowDatabase
+from vm_agent.metrics.sources.output_metrics import OutputMetrics
+from vm_agent.metrics.sources.source import MetricSource
 
 # The delay that a person who watches a curve notices; reading more often costs more for the same samples.
 READ_SECONDS = 5.0

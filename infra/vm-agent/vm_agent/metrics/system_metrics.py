@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Tuple
 
-from vm_agent.metrics.boot_clock import BootClock
+from vm_agent.metrics.samples.boot_clock import BootClock
 from vm_agent.program.counters import rates_between, read_counters
 from vm_agent.program.gpu_meter import GpuMeter, GpuUsage
 from vm_agent.program.usage import cpu_fraction, read_cpu_times, read_memory

@@ -1,9 +1,9 @@
 """The system series of one replica: the readings of its VM, on their way to the job directory."""
 
-from vm_agent.metrics.boot_clock import BootClock
-from vm_agent.metrics.series_history import SeriesHistory
+from vm_agent.metrics.samples.boot_clock import BootClock
+from vm_agent.metrics.series.series_history import SeriesHistory
+from vm_agent.metrics.series.thinned_series import Point
 from vm_agent.metrics.system_metrics import SystemReading
-from vm_agent.metrics.thinned_series import Point
 
 
 class SystemSeries:

@@ -9,7 +9,7 @@ from vm_agent.http.request import Request, error_message, send
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
 from vm_agent.logs.mask import Mask
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
-from vm_agent.storage import crc32c
+from vm_agent.storage.transfer import crc32c
 
 ACCESSOR_ROLE = 'roles/secretmanager.secretAccessor'
 UNKNOWN_ACCOUNT = 'VM_SERVICE_ACCOUNT'

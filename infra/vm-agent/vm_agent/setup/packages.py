@@ -8,8 +8,8 @@ from vm_agent.http.retry import RetryPolicy
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.setup.package_layout import PackageLayout, layout_of_earlier_job
 from vm_agent.setup.source_tree import InvalidArchive, unpack
-from vm_agent.storage.client import ObjectInfo, Storage, StorageRejected, split_gs_uri
-from vm_agent.storage.download import ContentMismatch, download_file
+from vm_agent.storage.transfer.client import ObjectInfo, Storage, StorageRejected, split_gs_uri
+from vm_agent.storage.transfer.download import ContentMismatch, download_file
 
 
 @dataclass(frozen=True)

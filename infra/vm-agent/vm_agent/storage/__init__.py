@@ -1,1 +1,1 @@
-"""Cloud Storage and the job directory: uploads, downloads, the manifest, output sync and restore."""
+"""The job directory and what the program writes: saved while it runs, and restored for the next attempt."""

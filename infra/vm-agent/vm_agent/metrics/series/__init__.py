@@ -1,0 +1,1 @@
+"""The history of all values, bounded, and its upload to the job directory."""

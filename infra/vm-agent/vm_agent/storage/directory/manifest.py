@@ -1,0 +1,62 @@
+"""The manifest of a job directory: the attempt that owns it, and the generations of its files that belong together."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Optional
+
+from vm_agent.storage.transfer.client import Author, ObjectInfo
+
+REPORTS_MAX = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Manifest:
+    author: Optional[Author]
+    """The last attempt that claimed the directory; None if none has."""
+    files: Mapping[str, ObjectInfo] = field(default_factory=dict)
+    """By name below the job directory."""
+    reports: Mapping[str, int] = field(default_factory=dict)
+    """For a trial, how often each of its metrics had been reported without a step when the files were saved."""
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    files = {name: _encode_file(info) for name, info in sorted(manifest.files.items())}
+    author = manifest.author
+    claim = {} if author is None else {'jobId': author.job_id, 'attempt': author.attempt}
+    # Agents of earlier versions require `completeTo`.
+    body = {**claim, 'completeTo': None, 'reports': dict(manifest.reports), 'files': files}
+    return json.dumps(body, indent=1, allow_nan=False).encode('utf-8')
+
+
+def _encode_file(info: ObjectInfo) -> Dict[str, Any]:
+    modified = {} if info.modified_ns is None else {'modifiedNs': str(info.modified_ns)}
+    return {'sizeBytes': info.size_bytes, 'crc32c': info.crc32c, 'generation': info.generation, **modified}
+
+
+def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:
+    """Raises ValueError if the body is not a manifest that an attempt has written."""
+    try:
+        parsed: Any = json.loads(body)
+        files: Dict[str, ObjectInfo] = {}
+        for name, file in parsed['files'].items():
+            files[name] = ObjectInfo(
+                bucket=bucket,
+                name=prefix + name,
+                generation=str(file['generation']),
+                size_bytes=int(file['sizeBytes']),
+                crc32c=str(file['crc32c']),
+                md5=None,
+                author=None,
+                # Manifests of earlier versions do not have it.
+                modified_ns=int(file['modifiedNs']) if 'modifiedNs' in file else None,
+            )
+        author = Author(str(parsed['jobId']), int(parsed['attempt']))
+        return Manifest(author, files, _decode_reports(parsed.get('reports')))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f'not a valid manifest: {error!r}') from error
+
+
+def _decode_reports(body: Any) -> Dict[str, int]:
+    """Manifests of earlier versions do not have them, and no invalid number may cost the files."""
+    counts = body.items() if isinstance(body, dict) else ()
+    return {name: count for name, count in counts if type(count) is int and 0 <= count <= REPORTS_MAX}

@@ -1,0 +1,1 @@
+"""The program's files: finding what changed, copying consistent states of it, and saving them."""

@@ -107,7 +107,7 @@ locals {
       cpu         = "1"
       concurrency = 20
       # Parts of uploads have up to 8 MiB, packages are validated as on-upload does, and metrics that were read are kept
-      # (shared/use-cases/metrics/part-cache.ts).
+      # (shared/views/metrics/part-cache.ts).
       memory_mib      = 1024
       timeout_seconds = 300
       settings        = local.api_settings

@@ -23,8 +23,8 @@ import { readableOf } from '#shared/ports/unreadable-records.ts';
 import { findReplacement } from '#shared/text/removed-names.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
-import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
-import { readTrialViews, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
+import { PartCache } from '#shared/views/metrics/part-cache.ts';
+import { readTrialViews, viewSubmitted } from '#shared/views/view-submitted.ts';
 
 export type ApiPorts = SubmissionPorts &
   NotificationPorts & {

@@ -6,7 +6,7 @@ import { AccessDeniedError, type ByteRange, type ObjectInfo, type ObjectStore } 
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { parseGsUri, toGsUri } from '#shared/protocol/gs-uri.ts';
 import type { JobFiles } from '#shared/protocol/job-files.ts';
-import { listJobFiles } from '#shared/use-cases/reports/list-job-files.ts';
+import { listJobFiles } from '#shared/views/list-job-files.ts';
 
 export type FilePorts = {
   readonly jobs: JobStore;

@@ -2,10 +2,10 @@ import type { Context, Hono } from 'hono';
 import { errorResponse, readCount, readJobId } from '#shared/api/request.ts';
 import { JOB_STATES, type JobState } from '#shared/domain/job-state.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { PagePosition } from '#shared/use-cases/reports/list-submitted.ts';
-import { readMatching, type SubmittedFilter, searchSubmitted } from '#shared/use-cases/reports/search-submitted.ts';
-import { summarizeRunning } from '#shared/use-cases/reports/summarize-running.ts';
-import { type ViewPorts, viewListed } from '#shared/use-cases/reports/view-submitted.ts';
+import type { PagePosition } from '#shared/views/list-submitted.ts';
+import { readMatching, type SubmittedFilter, searchSubmitted } from '#shared/views/search-submitted.ts';
+import { summarizeRunning } from '#shared/views/summarize-running.ts';
+import { type ViewPorts, viewListed } from '#shared/views/view-submitted.ts';
 
 const JOBS_PER_PAGE_MAX = 100;
 const JOBS_PER_PAGE_DEFAULT = 20;

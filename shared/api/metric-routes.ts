@@ -11,12 +11,12 @@ import {
   type SeriesKind,
 } from '#shared/protocol/metric-series.ts';
 import { SPARKLINES_PER_REQUEST_MAX } from '#shared/protocol/sparklines.ts';
-import { listParts, type SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
-import { isReadAtOnce } from '#shared/use-cases/metrics/load-parts.ts';
-import type { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
-import { readSeriesIndex } from '#shared/use-cases/metrics/read-series-index.ts';
-import { readSeriesPage, type SeriesQuery } from '#shared/use-cases/metrics/read-series-page.ts';
-import { readSparklines, SparklineCache, type WantedSparkline } from '#shared/use-cases/metrics/read-sparklines.ts';
+import { listParts, type SeriesParts } from '#shared/views/metrics/list-parts.ts';
+import { isReadAtOnce } from '#shared/views/metrics/load-parts.ts';
+import type { PartCache } from '#shared/views/metrics/part-cache.ts';
+import { readSeriesIndex } from '#shared/views/metrics/read-series-index.ts';
+import { readSeriesPage, type SeriesQuery } from '#shared/views/metrics/read-series-page.ts';
+import { readSparklines, SparklineCache, type WantedSparkline } from '#shared/views/metrics/read-sparklines.ts';
 
 export type MetricRoutePorts = {
   readonly jobs: JobStore;

@@ -2,8 +2,8 @@ import { HTTPException } from 'hono/http-exception';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { nameJob } from '#shared/observability/invocation.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
+import { readSubmitted, type Submitted } from '#shared/ports/read-submitted.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
-import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 
 /** The job or tuning that a path names. Throws the answer 400 for an invalid id, and 404 if there is none. */
 export async function readRequested(

@@ -7,10 +7,10 @@ import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 import { logDecision } from '#shared/use-cases/log-lines.ts';
-import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 import { findShell } from '#shared/use-cases/shell/find-shell.ts';
 import { recordShell } from '#shared/use-cases/shell/record-shell.ts';
 import { releaseVm } from '#shared/use-cases/shell/release-vm.ts';
+import { type ViewPorts, viewSubmitted } from '#shared/views/view-submitted.ts';
 
 type Ports = ViewPorts &
   Parameters<typeof releaseVm>[0] & {

@@ -5,6 +5,7 @@ import type * as z from 'zod';
 import { callerOf } from '#shared/api/identify-callers.ts';
 import { errorBody, errorResponse } from '#shared/api/request.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import { readSubmitted } from '#shared/ports/read-submitted.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 import {
   SUBMITTED_JOB_FILE_BYTES_MAX,
@@ -18,8 +19,7 @@ import {
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 import { logVerdict } from '#shared/use-cases/log-lines.ts';
-import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
-import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
+import { type ViewPorts, viewSubmitted } from '#shared/views/view-submitted.ts';
 
 export type SubmissionPorts = SubmitPorts & ViewPorts & { readonly clock: Clock };
 

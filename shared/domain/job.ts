@@ -1,7 +1,13 @@
 import * as z from 'zod';
 import { causeSchema } from '#shared/domain/cause.ts';
 import { historySchema } from '#shared/domain/history-entry.ts';
-import { type JobSpec, jobSpecSchema, provisioningModelSchema, ROLES } from '#shared/domain/job-spec.ts';
+import {
+  type JobSpec,
+  jobSpecSchema,
+  provisioningModelSchema,
+  type ReplicaGroup,
+  ROLES,
+} from '#shared/domain/job-spec.ts';
 import { JOB_STATES, type JobState } from '#shared/domain/job-state.ts';
 import { jobTextSchema } from '#shared/domain/job-text.ts';
 import { packageLayoutSchema } from '#shared/domain/package-layout.ts';
@@ -361,4 +367,10 @@ export function replicasOf(spec: JobSpec): readonly ReplicaId[] {
   return spec.replicaGroups.flatMap(({ role, count }) =>
     Array.from({ length: count }, (_, index) => ({ role, index })),
   );
+}
+
+/** The group of a kept VM, with a count of one. */
+export function keptGroupOf({ spec }: Pick<Job, 'spec'>, { replica }: KeptVm): ReplicaGroup {
+  const role = replicasOf(spec).find((each) => replicaName(each) === replica)?.role;
+  return { ...(spec.replicaGroups.find((each) => each.role === role) ?? spec.replicaGroups[0]), count: 1 };
 }

@@ -5,10 +5,10 @@ import type { Machine } from '#shared/machine/machine.ts';
 import { attributesOf } from '#shared/observability/invocation.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
+import type { Submitted } from '#shared/ports/read-submitted.ts';
 import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
 import { logTransition } from '#shared/use-cases/log-lines.ts';
-import { messageOfUpdate, type UpdateSettings } from '#shared/use-cases/reports/job-update.ts';
-import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
+import { messageOfUpdate, type UpdateSettings } from '#shared/views/job-update.ts';
 
 export type MachinePorts = UpdateSettings & {
   readonly bus: MessageBus;

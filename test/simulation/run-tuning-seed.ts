@@ -1,11 +1,11 @@
 import { AssertionError } from 'node:assert/strict';
+import { priceOfJob } from '#shared/catalog/job-price.ts';
 import { classOf } from '#shared/domain/cause.ts';
 import { type JobIn, MASTER } from '#shared/domain/job.ts';
 import { objectiveMetricOf, type Study } from '#shared/domain/study.ts';
 import { causeOfOutcome } from '#shared/tuning/rules/count-trial.ts';
 import type { Trial, TrialOutcome } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
-import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 import { checkRest, FAULTY_STEPS, hasFoundSuccess, rest, type World } from './run-seed.ts';
 import { attemptOf } from './simulated-control-plane.ts';
 import { drawStudy, measurementsOf } from './simulated-trial.ts';

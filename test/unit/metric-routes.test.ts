@@ -16,7 +16,7 @@ import {
   seriesPageSchema,
 } from '#shared/protocol/metric-series.ts';
 import type { Sparklines } from '#shared/protocol/sparklines.ts';
-import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
+import { PartCache } from '#shared/views/metrics/part-cache.ts';
 import { makeDirectoryForEachTest } from '../support/contract/directory-object-store-under-test.ts';
 import { closedJob, queuedJob } from '../support/domain/example-job.ts';
 import { searchingTuning } from '../support/domain/example-tuning.ts';

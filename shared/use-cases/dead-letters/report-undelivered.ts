@@ -1,7 +1,7 @@
+import { priceOfJob } from '#shared/catalog/job-price.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { handleTuningEvent } from '#shared/use-cases/handle-tuning-event.ts';
-import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
 
 export type UndeliveredTrial = { readonly tuningId: string; readonly ordinal: number; readonly problem: string };

@@ -4,12 +4,12 @@ import type { JobSource, PackageRef, TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
 import { createRecord, publishOutbox } from '#shared/machine/machine.ts';
+import { readSubmitted, updateOf } from '#shared/ports/read-submitted.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { newTuning } from '#shared/tuning/new-tuning.ts';
 import { type EventPorts, jobMachine } from '#shared/use-cases/handle-job-event.ts';
 import { type TuningEventPorts, tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
 import { enforceSizeLimit, newJob } from '#shared/use-cases/intake/new-job.ts';
-import { readSubmitted, updateOf } from '#shared/use-cases/reports/read-submitted.ts';
 
 export type AcceptPorts = EventPorts & TuningEventPorts;
 

@@ -2,11 +2,11 @@ import { type Metric, objectiveMetricsOf, type Study } from '#shared/domain/stud
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
+import { listAllTrials } from '#shared/ports/read-trials.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { pointOf, readSearchSpace } from '#shared/tuning/optimizer/search-space.ts';
 import { RESUMES_MAX, type Tuning } from '#shared/tuning/tuning.ts';
-import { listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
 
 /** Each suggestion reads the earlier trials; a model is built of at most 300. */
 const EARLIER_TRIALS_MAX = 10_000;

@@ -1,5 +1,6 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
+import { readSubmitted } from '#shared/ports/read-submitted.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { readSentJob } from '#shared/protocol/job-text.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
@@ -11,7 +12,6 @@ import {
   type SubmitMessage,
   uriOfMessage,
 } from '#shared/use-cases/intake/submit-message.ts';
-import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 /**

@@ -1,11 +1,11 @@
 import type { ObjectName } from '#shared/ports/object-store.ts';
+import { readSubmitted, updateOf } from '#shared/ports/read-submitted.ts';
 import type { Report } from '#shared/protocol/report.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
-import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
-import { readSubmitted, updateOf } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
+import { messageOfUpdate } from '#shared/views/job-update.ts';
 
 export type ReportedSubmission = {
   /** URI of the upload or message. */

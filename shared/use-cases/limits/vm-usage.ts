@@ -1,5 +1,5 @@
 import { priceOf } from '#shared/catalog/price.ts';
-import { isPlaced, type Job, type KeptVm, replicaName, replicasOf } from '#shared/domain/job.ts';
+import { isPlaced, type Job, keptGroupOf } from '#shared/domain/job.ts';
 import type { JobSpec, ProvisioningModel, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import {
   addUsage,
@@ -35,12 +35,6 @@ export function usageOfPlacement({
     const priced = { microUsdPerHour: Math.round((perHourUsd ?? 0) * 1e6), unpricedVms: perHourUsd === null ? 1 : 0 };
     return addUsage(sum, { vms: 1, ...priced }, count);
   }, NO_VMS);
-}
-
-/** The group of a kept VM, with a count of one. */
-export function keptGroupOf({ spec }: Pick<Job, 'spec'>, { replica }: KeptVm): ReplicaGroup {
-  const role = replicasOf(spec).find((each) => replicaName(each) === replica)?.role;
-  return { ...(spec.replicaGroups.find((each) => each.role === role) ?? spec.replicaGroups[0]), count: 1 };
 }
 
 /** Flex-start costs no more than on demand where its price is not known (Compute Engine docs, "About Flex-start VMs"). */

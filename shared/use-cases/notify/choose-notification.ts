@@ -1,13 +1,13 @@
 import { classOf } from '#shared/domain/cause.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { NOTIFIED_STATES, type NotifiedState } from '#shared/domain/notification.ts';
+import { readSubmitted, type Submitted } from '#shared/ports/read-submitted.ts';
 import type { JobUpdateMessage, JobUpdatesMessage } from '#shared/protocol/job-update.ts';
 import type { NotificationChannel } from '#shared/protocol/notification-channels.ts';
 import { describeJob, describeRefusal, describeTest } from '#shared/use-cases/notify/describe-job.ts';
 import type { Notification } from '#shared/use-cases/notify/render/notification.ts';
-import type { UpdateSettings } from '#shared/use-cases/reports/job-update.ts';
-import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
-import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
+import type { UpdateSettings } from '#shared/views/job-update.ts';
+import { type ViewPorts, viewSubmitted } from '#shared/views/view-submitted.ts';
 
 /** An update of a job that ended longer ago is a repetition, such as one that an upload of the same package causes. */
 const ENDED_AGE_MS_MAX = 7 * 86_400_000;

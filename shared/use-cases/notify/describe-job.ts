@@ -9,7 +9,7 @@ import {
   toTitle,
   toValue,
 } from '#shared/use-cases/notify/render/notification.ts';
-import { pageOf } from '#shared/use-cases/reports/job-update.ts';
+import { pageOf } from '#shared/views/job-update.ts';
 
 const METRICS_COUNT_MAX = 5;
 const WARNINGS_COUNT_MAX = 3;

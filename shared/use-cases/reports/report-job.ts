@@ -1,10 +1,10 @@
 import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
+import { readSubmitted } from '#shared/ports/read-submitted.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
-import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
-import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
+import { type ViewPorts, viewSubmitted } from '#shared/views/view-submitted.ts';
 
 export type ReportPorts = ViewPorts & { readonly objects: ObjectStore };
 

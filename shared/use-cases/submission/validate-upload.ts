@@ -15,10 +15,10 @@ import {
 } from '#shared/use-cases/intake/check-submission.ts';
 import { fileNameOf } from '#shared/use-cases/intake/classify-upload.ts';
 import { describeMissingJobFile } from '#shared/use-cases/intake/missing-job-file.ts';
-import { viewMachines } from '#shared/use-cases/reports/job-view.ts';
-import { viewImage } from '#shared/use-cases/reports/view-images.ts';
 import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
 import { assemblePackage } from '#shared/use-cases/submission/staged-upload.ts';
+import { viewMachines } from '#shared/views/job-view.ts';
+import { viewImage } from '#shared/views/view-images.ts';
 
 type Given = ValidateUpload & { readonly uploadId: string };
 

@@ -1,5 +1,7 @@
+import { priceOfJob } from '#shared/catalog/job-price.ts';
 import { MASTER, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
+import { listAllTrials } from '#shared/ports/read-trials.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { selectEvenly } from '#shared/tuning/optimizer/trial-data.ts';
@@ -8,8 +10,6 @@ import type { Curve, TrialOutcome } from '#shared/tuning/trial.ts';
 import { type EndedTrial, outcomeOf } from '#shared/tuning/trial-outcome.ts';
 import type { MedianBar, Tuning } from '#shared/tuning/tuning.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
-import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
-import { listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
 import { readTrial, type TrialId } from '#shared/use-cases/tuning/trial-job.ts';
 
 export type ReportTrialPorts = TuningEventPorts & {

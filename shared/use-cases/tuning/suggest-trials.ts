@@ -1,10 +1,10 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { objectiveMetricsOf, type StudyAlgorithm } from '#shared/domain/study.ts';
+import { finishedOf, listAllTrials } from '#shared/ports/read-trials.ts';
 import { suggest } from '#shared/tuning/optimizer/suggest.ts';
 import type { Trial, Values } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
-import { finishedOf, listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
 
 export type SuggestionRequest = { readonly tuningId: string; readonly from: number; readonly count: number };
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { priceOfJob } from '#shared/catalog/job-price.ts';
 import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import { type Job, replicasOf, stateOf, type TrialRef } from '#shared/domain/job.ts';
 import { keepsVm } from '#shared/domain/ownership.ts';
@@ -6,7 +7,6 @@ import { transition } from '#shared/domain/rules/transition.ts';
 import { timelineOf } from '#shared/domain/timeline.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
-import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 import { eventsFor, INSTANCE, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 const KEPT_MS = 1_800_000;

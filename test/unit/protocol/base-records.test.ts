@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { TOPICS, type Topic } from '#shared/ports/message-bus.ts';
+import { readSubmitted } from '#shared/ports/read-submitted.ts';
 import { jobUpdatesMessageSchema } from '#shared/protocol/job-update.ts';
 import {
   controlMessageSchema,
@@ -13,8 +14,7 @@ import {
   teardownMessageSchema,
   tuningMessageSchema,
 } from '#shared/protocol/stage-message.ts';
-import { defineJob } from '#shared/use-cases/reports/define-job.ts';
-import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
+import { defineJob } from '#shared/views/define-job.ts';
 import {
   BASE_DATABASE_FILE,
   type BaseDatabase,

@@ -5,8 +5,8 @@ import { parseStoredTrial, parseStoredTuning } from '#shared/protocol/stored-tun
 import type { Curve, MetricValue, Trial, TrialOutcome } from '#shared/tuning/trial.ts';
 import { outcomeOf } from '#shared/tuning/trial-outcome.ts';
 import { FRONT_NUMBERS_MAX } from '#shared/tuning/tuning.ts';
-import { viewTrial } from '#shared/use-cases/reports/trial-view.ts';
-import { viewTuning } from '#shared/use-cases/reports/tuning-view.ts';
+import { viewTrial } from '#shared/views/trial-view.ts';
+import { viewTuning } from '#shared/views/tuning-view.ts';
 import { closedJob } from '../../support/domain/example-job.ts';
 import { STUDY, searchingTuning, succeededTrial } from '../../support/domain/example-tuning.ts';
 import { accept, TuningRun } from '../../support/domain/tuning-run.ts';

@@ -17,8 +17,8 @@ import {
 } from '#shared/use-cases/intake/accept-submission.ts';
 import { cancelJob, handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';
 import { checkResumedTuning } from '#shared/use-cases/intake/check-resumed-tuning.ts';
-import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
 import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-job.ts';
+import { listSubmitted } from '#shared/views/list-submitted.ts';
 import { noLog } from '../../support/collected-log.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { closedTuning, STUDY, searchingTuning, succeededTrial } from '../../support/domain/example-tuning.ts';

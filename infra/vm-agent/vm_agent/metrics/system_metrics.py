@@ -28,7 +28,7 @@ class SystemReading:
     at: float
     """Seconds since the epoch, by BootClock."""
     values: Mapping[str, float]
-    """By the name of the series, in its unit (use-cases/metrics/series-unit.ts); without what is not provided."""
+    """By the name of the series, in its unit (views/metrics/series-unit.ts); without what is not provided."""
     gpus: Tuple[GpuUsage, ...] = ()
     """Empty if there are none or their driver does not answer."""
 

@@ -10,7 +10,7 @@ import type { NotifySpec } from '#shared/domain/notification.ts';
 import { jobUpdatesMessageSchema } from '#shared/protocol/job-update.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { type ChoicePorts, chooseNotification } from '#shared/use-cases/notify/choose-notification.ts';
-import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
+import { messageOfUpdate } from '#shared/views/job-update.ts';
 import { jobAfter, queuedJob } from '../../../support/domain/example-job.ts';
 import { closedTuning } from '../../../support/domain/example-tuning.ts';
 

@@ -1,11 +1,11 @@
+import { priceOfJob } from '#shared/catalog/job-price.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
 import { isMultiObjective, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import type { TrialView } from '#shared/protocol/report.ts';
 import type { Measurement, Trial } from '#shared/tuning/trial.ts';
 import { objectivesOf } from '#shared/tuning/trial-outcome.ts';
 import type { RunningTrial } from '#shared/tuning/tuning.ts';
-import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
-import { rfc3339 } from '#shared/use-cases/reports/job-view.ts';
+import { rfc3339 } from '#shared/views/job-view.ts';
 
 /** The facts that are known of a trial besides its record, while it has not ended. */
 export type TrialFacts = {

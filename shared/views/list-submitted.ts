@@ -1,8 +1,8 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
+import type { Submitted } from '#shared/ports/read-submitted.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
-import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 
 /** The last entry of a page, after which the next page starts. */
 export type PagePosition = { readonly createdAt: TimestampMs; readonly id: string };

@@ -4,7 +4,7 @@ import type { HealthFinding } from '#shared/domain/health.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { parseStoredReplica } from '#shared/protocol/stored-record.ts';
-import { viewJob } from '#shared/use-cases/reports/job-view.ts';
+import { viewJob } from '#shared/views/job-view.ts';
 import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 

@@ -1,5 +1,5 @@
 import type { ObjectStore } from '#shared/ports/object-store.ts';
-import type { SeriesPart } from '#shared/use-cases/metrics/list-parts.ts';
+import type { SeriesPart } from '#shared/views/metrics/list-parts.ts';
 
 export type MetricPorts = { readonly objects: ObjectStore };
 

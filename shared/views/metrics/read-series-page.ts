@@ -1,8 +1,8 @@
 import { type SeriesKind, type SeriesPage, type SeriesPoints, toSeriesValue } from '#shared/protocol/metric-series.ts';
-import type { SeriesPart, SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
-import { type MetricPorts, mapParallel, selectReadable } from '#shared/use-cases/metrics/load-parts.ts';
-import type { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
-import { joinPoints, type Points, pointsBetween, thinPoints } from '#shared/use-cases/metrics/thin-points.ts';
+import type { SeriesPart, SeriesParts } from '#shared/views/metrics/list-parts.ts';
+import { type MetricPorts, mapParallel, selectReadable } from '#shared/views/metrics/load-parts.ts';
+import type { PartCache } from '#shared/views/metrics/part-cache.ts';
+import { joinPoints, type Points, pointsBetween, thinPoints } from '#shared/views/metrics/thin-points.ts';
 
 export type SeriesQuery = {
   readonly kind: SeriesKind;

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { parsePartLine, type SeriesColumns, type SeriesOmission } from '#shared/protocol/series-part.ts';
-import type { SeriesPart } from '#shared/use-cases/metrics/list-parts.ts';
+import type { SeriesPart } from '#shared/views/metrics/list-parts.ts';
 
 /** The points of one series in one part. */
 export type SeriesSummary = {

@@ -1,11 +1,11 @@
 import type { JobUpdate } from '#shared/domain/effect.ts';
 import { clip, clipLines } from '#shared/domain/job-size.ts';
 import { attributesOf } from '#shared/observability/invocation.ts';
+import { type Submitted, updateOf } from '#shared/ports/read-submitted.ts';
 import { JOB_UPDATE_SCHEMA_VERSION, type JobSnapshot, type JobUpdateMessage } from '#shared/protocol/job-update.ts';
 import type { JobView } from '#shared/protocol/report.ts';
-import { viewCause, viewJob } from '#shared/use-cases/reports/job-view.ts';
-import { type Submitted, updateOf } from '#shared/use-cases/reports/read-submitted.ts';
-import { viewTuning } from '#shared/use-cases/reports/tuning-view.ts';
+import { viewCause, viewJob } from '#shared/views/job-view.ts';
+import { viewTuning } from '#shared/views/tuning-view.ts';
 
 /** Limits on the texts of a message, in bytes of JSON: together with the labels they stay below JOB_UPDATE_BYTES_MAX. */
 const MESSAGE_BYTES_MAX = 2 << 10;

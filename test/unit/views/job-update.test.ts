@@ -6,10 +6,10 @@ import { jsonBytesOf } from '#shared/domain/job-size.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { attributesOf } from '#shared/observability/invocation.ts';
+import { updateOf } from '#shared/ports/read-submitted.ts';
 import { JOB_UPDATE_BYTES_MAX, jobUpdateSchema, uploadRefusedSchema } from '#shared/protocol/job-update.ts';
 import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
-import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
-import { updateOf } from '#shared/use-cases/reports/read-submitted.ts';
+import { messageOfUpdate } from '#shared/views/job-update.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 import { closedTuning } from '../../support/domain/example-tuning.ts';
 

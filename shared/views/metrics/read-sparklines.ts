@@ -2,10 +2,10 @@ import type { Job } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { AccessDeniedError } from '#shared/ports/object-store.ts';
 import { SPARKLINE_POINTS_MAX, type Sparkline } from '#shared/protocol/sparklines.ts';
-import { listParts, type SeriesPart, type SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
-import { type MetricPorts, mapParallel } from '#shared/use-cases/metrics/load-parts.ts';
-import type { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
-import { joinPoints, type Points, thinPoints } from '#shared/use-cases/metrics/thin-points.ts';
+import { listParts, type SeriesPart, type SeriesParts } from '#shared/views/metrics/list-parts.ts';
+import { type MetricPorts, mapParallel } from '#shared/views/metrics/load-parts.ts';
+import type { PartCache } from '#shared/views/metrics/part-cache.ts';
+import { joinPoints, type Points, thinPoints } from '#shared/views/metrics/thin-points.ts';
 
 export type WantedSparkline = { readonly jobId: string; readonly name: string };
 

@@ -1,16 +1,11 @@
 import { stateOf } from '#shared/domain/job.ts';
 import type { JobState } from '#shared/domain/job-state.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
+import { readSubmitted, type Submitted } from '#shared/ports/read-submitted.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { TRIAL_JOB_ID_PATTERN } from '#shared/tuning/trial.ts';
 import { stateOfTuning } from '#shared/tuning/tuning.ts';
-import {
-  listSubmitted,
-  type PagePosition,
-  positionOf,
-  type SubmittedPage,
-} from '#shared/use-cases/reports/list-submitted.ts';
-import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
+import { listSubmitted, type PagePosition, positionOf, type SubmittedPage } from '#shared/views/list-submitted.ts';
 
 /** Conditions that a listed job must all satisfy. */
 export type SubmittedFilter = {

@@ -1,9 +1,9 @@
 import type { SeriesIndex } from '#shared/protocol/metric-series.ts';
 import { toSeriesValue } from '#shared/protocol/metric-series.ts';
-import type { SeriesPart, SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
-import { type MetricPorts, mapParallel, selectReadable } from '#shared/use-cases/metrics/load-parts.ts';
-import type { PartCache, PartSummary, SeriesSummary } from '#shared/use-cases/metrics/part-cache.ts';
-import { unitOf } from '#shared/use-cases/metrics/series-unit.ts';
+import type { SeriesPart, SeriesParts } from '#shared/views/metrics/list-parts.ts';
+import { type MetricPorts, mapParallel, selectReadable } from '#shared/views/metrics/load-parts.ts';
+import type { PartCache, PartSummary, SeriesSummary } from '#shared/views/metrics/part-cache.ts';
+import { unitOf } from '#shared/views/metrics/series-unit.ts';
 
 type Entry = SeriesIndex['series'][number];
 

@@ -1,6 +1,8 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { isMultiObjective, objectiveMetricOf } from '#shared/domain/study.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
+import type { Submitted } from '#shared/ports/read-submitted.ts';
+import { finishedOf, listAllTrials } from '#shared/ports/read-trials.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
@@ -9,11 +11,9 @@ import { paretoFrontOf } from '#shared/tuning/pareto.ts';
 import type { Curve, Trial } from '#shared/tuning/trial.ts';
 import { costsOfOutcome } from '#shared/tuning/trial-outcome.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
-import { viewJob } from '#shared/use-cases/reports/job-view.ts';
-import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
-import { finishedOf, listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
-import { viewTrial } from '#shared/use-cases/reports/trial-view.ts';
-import { viewTuning } from '#shared/use-cases/reports/tuning-view.ts';
+import { viewJob } from '#shared/views/job-view.ts';
+import { viewTrial } from '#shared/views/trial-view.ts';
+import { viewTuning } from '#shared/views/tuning-view.ts';
 
 export type ViewPorts = {
   readonly jobs: JobStore;

@@ -1,11 +1,11 @@
+import { priceOfJob } from '#shared/catalog/job-price.ts';
 import { priceOf } from '#shared/catalog/price.ts';
 import { isPlaced, type Job, type TimestampMs } from '#shared/domain/job.ts';
 import { isMultiObjective, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
 import { stateOfTuning, type Tuning } from '#shared/tuning/tuning.ts';
-import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
-import { rfc3339, viewCause, viewMachines, viewWait } from '#shared/use-cases/reports/job-view.ts';
-import { viewImages } from '#shared/use-cases/reports/view-images.ts';
+import { rfc3339, viewCause, viewMachines, viewWait } from '#shared/views/job-view.ts';
+import { viewImages } from '#shared/views/view-images.ts';
 
 /** The records that are read besides the tuning itself. */
 export type TuningFacts = {

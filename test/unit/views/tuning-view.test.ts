@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import { jobViewSchema, trialViewSchema } from '#shared/protocol/report.ts';
-import { viewTrial } from '#shared/use-cases/reports/trial-view.ts';
-import { viewTuning } from '#shared/use-cases/reports/tuning-view.ts';
+import { viewTrial } from '#shared/views/trial-view.ts';
+import { viewTuning } from '#shared/views/tuning-view.ts';
 import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 import {
   closedTuning,

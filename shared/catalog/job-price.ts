@@ -1,13 +1,17 @@
-import { priceOf } from '#shared/catalog/price.ts';
-import { billedSince, type Job, type KeptVm, type TimestampMs } from '#shared/domain/job.ts';
-import type { JobView } from '#shared/protocol/report.ts';
-import { keptGroupOf } from '#shared/use-cases/limits/vm-usage.ts';
+import { type Price, priceOf } from '#shared/catalog/price.ts';
+import { billedSince, type Job, type KeptVm, keptGroupOf, type TimestampMs } from '#shared/domain/job.ts';
 
 /** Compute Engine bills a VM for at least a minute, then by the second (docs, "VM instance pricing"). */
 const BILLED_SECONDS_MIN = 60;
 
+export type JobPrice = Pick<Price, 'perHourUsd' | 'asOf'> & {
+  readonly billedSeconds: number;
+  /** Null if a price is unknown. */
+  readonly totalUsd: number | null;
+};
+
 /** List price of the job's VMs, from the placement of each attempt until its end, and of one that was kept after it. */
-export function priceOfJob(job: Job, now: TimestampMs): JobView['price'] {
+export function priceOfJob(job: Job, now: TimestampMs): JobPrice {
   const current = { placedAt: billedSince(job), endedAt: now };
   const billedSeconds = [...job.ledger, current].reduce((sum, { placedAt, endedAt }) => {
     return placedAt === null ? sum : sum + Math.max(BILLED_SECONDS_MIN, Math.ceil((endedAt - placedAt) / 1_000));

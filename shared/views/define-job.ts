@@ -10,11 +10,11 @@ import { toTrainingInput } from '#shared/job-file/formats/ai-platform/training-i
 import { renamePackages } from '#shared/job-file/parser/rename-packages.ts';
 import { toSingleTraining } from '#shared/job-file/parser/single-training.ts';
 import { readJob } from '#shared/job-file/read-job.ts';
+import type { Submitted } from '#shared/ports/read-submitted.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { SentJob } from '#shared/protocol/job-text.ts';
 import { TRIAL_JOB_ID_PATTERN } from '#shared/tuning/trial.ts';
-import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 
 /** The job or tuning as its user wrote it, and the submission that runs the same once more under a new id. */
 export async function defineJob(

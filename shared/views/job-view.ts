@@ -1,3 +1,4 @@
+import { keptPerHourUsd, priceOfJob } from '#shared/catalog/job-price.ts';
 import { linkToLabel } from '#shared/diagnosis/rules/labels.ts';
 import { CAUSES, type Cause, classOf, remedyOf } from '#shared/domain/cause.ts';
 import { type AttemptRecord, isPlaced, type Job, MASTER, stateOf, type TimestampMs } from '#shared/domain/job.ts';
@@ -6,8 +7,7 @@ import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/rep
 import { findRunWarnings } from '#shared/domain/run-warnings.ts';
 import { timelineOf } from '#shared/domain/timeline.ts';
 import type { JobView } from '#shared/protocol/report.ts';
-import { keptPerHourUsd, priceOfJob } from '#shared/use-cases/reports/job-price.ts';
-import { viewImages } from '#shared/use-cases/reports/view-images.ts';
+import { viewImages } from '#shared/views/view-images.ts';
 
 /** A job as users see it in reports and the API; `now` is for the price of a running job. */
 export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs): JobView {

@@ -4,6 +4,7 @@ import { type HistoryEntry, historySchema } from '#shared/domain/history-entry.t
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { Changes } from '#shared/ports/change-feed.ts';
 import type { LogPage } from '#shared/ports/log-store.ts';
+import { type JobView, jobViewSchema } from '#shared/protocol/job-view.ts';
 import {
   type SeriesIndex,
   type SeriesKind,
@@ -11,7 +12,7 @@ import {
   seriesIndexSchema,
   seriesPageSchema,
 } from '#shared/protocol/metric-series.ts';
-import { type JobView, jobViewSchema, type TrialView, trialViewSchema } from '#shared/protocol/report.ts';
+import { type TrialView, trialViewSchema } from '#shared/protocol/tuning-view.ts';
 import { CURVE_POINTS_MAX } from '#shared/tuning/trial.ts';
 
 /** Page sizes: the maximum that the API allows. */

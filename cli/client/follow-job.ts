@@ -4,7 +4,8 @@ import { createEndedTrials } from '#cli/client/trials.ts';
 import { Interruption, RetryableFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
-import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 
 /** Consecutive retryable failures to tolerate: about five minutes on a deployment. */
 const RETRIES_MAX = 60;

@@ -1,5 +1,6 @@
 import type { ApiClient } from '#cli/client/api-client.ts';
-import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 
 /** All trials of a tuning, in the order of their ids. */
 export async function listTrials(api: ApiClient, tuningId: string): Promise<readonly TrialView[]> {

@@ -14,7 +14,8 @@ import { sortBestFirst } from '#cli/render/sort-trials.ts';
 import { toTrainingOutput } from '#cli/render/training-output.ts';
 import { readReport, readVerdict } from '#cli/submit/upload-job.ts';
 import type { HistoryEntry } from '#shared/domain/history-entry.ts';
-import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 
 const TOP_TRIALS_COUNT = 5;
 

@@ -12,7 +12,7 @@ import { formatTable } from '#cli/render/format-table.ts';
 import { paintState } from '#cli/render/paint.ts';
 import { readField } from '#cli/render/read-field.ts';
 import { JOB_STATES } from '#shared/domain/job-state.ts';
-import { type JobView, jobViewSchema } from '#shared/protocol/report.ts';
+import { type JobView, jobViewSchema } from '#shared/protocol/job-view.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 const JOBS_COUNT_MAX = 10_000;

@@ -8,7 +8,7 @@ import { OFFLINE_CONTEXT, readJobFileBytes, readJobFileStream } from '#cli/submi
 import { type JobFileValidation, NOTHING_TO_RUN, validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import { type InternetAccess, reachesInternet } from '#shared/protocol/internet-access.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { checkImageHosts } from '#shared/use-cases/intake/check-image-hosts.ts';
 
 /** Adds findings about the package to the validation of a job file. */

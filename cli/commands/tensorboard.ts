@@ -8,7 +8,7 @@ import type { Command, Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { MASTER } from '#shared/domain/job.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 export const tensorboard: Command = {

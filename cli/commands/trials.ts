@@ -12,7 +12,7 @@ import { isTuningJob, type TuningJob } from '#cli/render/describe-tuning.ts';
 import { formatCsv } from '#cli/render/format-csv.ts';
 import { describeMeasuredTrial } from '#cli/render/measured-trial.ts';
 import { sortBestFirst, sortTrials } from '#cli/render/sort-trials.ts';
-import type { TrialView } from '#shared/protocol/report.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { TRIALS_MAX } from '#shared/tuning/trial.ts';
 
 const TRIALS_COUNT_DEFAULT = 50;

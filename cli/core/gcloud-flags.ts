@@ -1,6 +1,6 @@
 import type { Flag, Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /**
  * A gcloud flag without a counterpart here. `ACCEPTED`: no message, because the behavior is what the flag asks for.

@@ -7,7 +7,8 @@ import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { LABELS } from '#shared/diagnosis/rules/labels.ts';
 import { CAUSES } from '#shared/domain/cause.ts';
-import type { JobView, Problem } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The length of the root line that is shown, which is enough to find it in the evidence. */

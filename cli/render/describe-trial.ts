@@ -4,7 +4,7 @@ import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { durationMsOf, parameterNames } from '#cli/render/sort-trials.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
-import type { TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** At most 4 significant digits, without trailing zeros. */

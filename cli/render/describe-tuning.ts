@@ -6,8 +6,10 @@ import { formatNumber, formatParameters, formatTrials } from '#cli/render/descri
 import { formatMoment, formatUtc } from '#cli/render/format.ts';
 import { formatImages } from '#cli/render/format-images.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { listObjectives } from '#shared/protocol/objectives.ts';
-import type { JobView, Problem, TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The job of a tuning. */

@@ -5,7 +5,7 @@ import { paint } from '#cli/render/paint.ts';
 import { type Gpus, gpusOf } from '#shared/catalog/catalog.ts';
 import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validate-job-file.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** With `--package`, what is sound but could be better. */
 export type Validation = JobFileValidation & { readonly hints?: readonly Problem[] };

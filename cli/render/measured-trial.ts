@@ -7,7 +7,7 @@ import { formatDuration, formatMoment } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { listObjectives, objectiveValues } from '#shared/protocol/objectives.ts';
-import type { TrialView } from '#shared/protocol/report.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** A trial with what its program has reported; a value that is not finite is a text. */

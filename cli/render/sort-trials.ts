@@ -1,6 +1,6 @@
 import { UsageFailure } from '#cli/core/failure.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
-import type { TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 type Key = (trial: TrialView) => number | string | null;

@@ -1,6 +1,6 @@
 import type { TuningJob } from '#cli/render/describe-tuning.ts';
 import { sortBestFirst } from '#cli/render/sort-trials.ts';
-import type { TrialView } from '#shared/protocol/report.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 
 /** AI Platform's states of a trial (HyperparameterOutput.state). */
 const STATES = {

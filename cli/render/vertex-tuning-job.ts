@@ -11,8 +11,9 @@ import type {
 } from '#shared/domain/study.ts';
 import { printDuration } from '#shared/job-file/draft/duration.ts';
 import { SCALE_NAMES } from '#shared/job-file/tuning/study-enums.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
-import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 
 /** Vertex AI's JobState; its other states have no counterpart here. */
 const JOB_STATES: Readonly<Record<string, string>> = { PREPARING: 'JOB_STATE_PENDING' };

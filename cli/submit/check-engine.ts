@@ -1,5 +1,5 @@
 import type { Io } from '#cli/core/command.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 const NO_ENGINE: Problem = {
   code: 'CONTAINER_ENGINE_MISSING',

@@ -17,7 +17,7 @@ import { inspectPackage, NO_DETAILS, type PackageReport } from '#shared/package/
 import { checksToSkip, lintPackages } from '#shared/package/lint/lint-packages.ts';
 import { machineGroupOf } from '#shared/package/lint/lint-subject.ts';
 import { type NamedReport, validateArchives } from '#shared/package/validate-archives.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 type Findings = {
   readonly problems: readonly Problem[];

@@ -13,7 +13,7 @@ import { emptyReadingOf, overrideDraft } from '#shared/job-file/read-job.ts';
 import { type JobFileReading, readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { SentJob } from '#shared/protocol/job-text.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** The file given by `--config`. */
 export type ConfigFile = {

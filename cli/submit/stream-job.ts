@@ -6,7 +6,8 @@ import { programName } from '#cli/core/program-name.ts';
 import { type BestSoFar, betterOf, formatEndedTrial } from '#cli/render/describe-trial.ts';
 import { describeSearch, isTuningJob } from '#cli/render/describe-tuning.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
-import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 
 /** Prints the log of a job, or of a tuning a line for each trial that has ended, until the job has ended. */
 export function streamJob(invocation: Invocation, target: Target, jobId: string): Promise<JobView> {

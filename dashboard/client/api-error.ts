@@ -1,4 +1,4 @@
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Why a request failed, and what to do. `status` is 0 if the server was not reached. */
 export class ApiError extends Error {

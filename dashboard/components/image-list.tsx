@@ -1,6 +1,6 @@
 import { CopyButton } from '#dashboard/components/copy-button.tsx';
 import { formatBytes } from '#dashboard/format/format-number.ts';
-import type { ImageView } from '#shared/protocol/report.ts';
+import type { ImageView } from '#shared/protocol/job-view.ts';
 import { describeImages } from '#shared/text/describe-images.ts';
 
 /** The images of a job's containers, as they were found in their registries. */

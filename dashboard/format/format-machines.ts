@@ -1,4 +1,4 @@
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** The machines of a job in a few characters, such as `4 × a2-highgpu-1g + n1-standard-4` and `4 × A100`. */
 export type MachineSummary = { readonly machines: string; readonly gpus: string | null };

@@ -6,7 +6,7 @@ import { callerOf } from '#shared/api/identify-callers.ts';
 import { errorBody, errorResponse } from '#shared/api/request.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { readSubmitted } from '#shared/ports/read-submitted.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import {
   SUBMITTED_JOB_FILE_BYTES_MAX,
   startUploadSchema,

@@ -12,7 +12,7 @@ import { toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
 import { parseSource } from '#shared/job-file/parser/parse-source.ts';
 import type { FoundNode } from '#shared/job-file/parser/read-values.ts';
 import type { SourceNode } from '#shared/job-file/parser/source-tree.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /**

@@ -15,7 +15,7 @@ import { checkJob, type JobCheck, type JobPlan } from '#shared/job-file/validati
 import type { RequestedMachines } from '#shared/job-file/validation/check-machines.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import type { VmNetwork } from '#shared/protocol/internet-access.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** The result of validating a job file on its own, before it is submitted. */
 export type JobFileValidation = {

@@ -34,7 +34,7 @@ import { findOutsideImports, type OutsideImport } from '#shared/package/metadata
 import { readSourceProject } from '#shared/package/metadata/source-project.ts';
 import { readWheel } from '#shared/package/metadata/wheel.ts';
 import { gatherEvidence, NO_EVIDENCE, type PackageEvidence } from '#shared/package/package-evidence.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** The result of inspecting a package. With problems, it must not be installed, and other fields may be incomplete. */
 export type PackageReport = ProjectMetadata & {

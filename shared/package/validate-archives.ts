@@ -1,5 +1,5 @@
 import type { PackageReport } from '#shared/package/inspect-package.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 export type NamedReport = { readonly name: string; readonly report: PackageReport };
 

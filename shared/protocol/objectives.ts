@@ -1,4 +1,4 @@
-import type { TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 import { costsOf, paretoFrontOf } from '#shared/tuning/pareto.ts';
 
 type Objective = TuningView['objectives'][number];

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { SUBMIT_COMMANDS } from '#shared/domain/job-text.ts';
-import type { ImageView, JobView, Problem } from '#shared/protocol/report.ts';
+import type { ImageView, JobView } from '#shared/protocol/job-view.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Cloud Run rejects requests of more than 32 MiB (docs, "Quotas and limits"). */
 export const UPLOAD_PART_BYTES_MAX = 8 << 20;

@@ -3,7 +3,7 @@ import { clip, clipLines } from '#shared/domain/job-size.ts';
 import { attributesOf } from '#shared/observability/invocation.ts';
 import { type Submitted, updateOf } from '#shared/ports/read-submitted.ts';
 import { JOB_UPDATE_SCHEMA_VERSION, type JobSnapshot, type JobUpdateMessage } from '#shared/protocol/job-update.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { viewCause, viewJob } from '#shared/views/job-view.ts';
 import { viewTuning } from '#shared/views/tuning-view.ts';
 

@@ -6,7 +6,7 @@ import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/replica.ts';
 import { findRunWarnings } from '#shared/domain/run-warnings.ts';
 import { timelineOf } from '#shared/domain/timeline.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { viewImages } from '#shared/views/view-images.ts';
 
 /** A job as users see it in reports and the API; `now` is for the price of a running job. */

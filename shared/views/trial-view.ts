@@ -1,7 +1,7 @@
 import { priceOfJob } from '#shared/catalog/job-price.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
 import { isMultiObjective, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
-import type { TrialView } from '#shared/protocol/report.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import type { Measurement, Trial } from '#shared/tuning/trial.ts';
 import { objectivesOf } from '#shared/tuning/trial-outcome.ts';
 import type { RunningTrial } from '#shared/tuning/tuning.ts';

@@ -1,5 +1,5 @@
 import type { JobSpec, PinnedImage, Role } from '#shared/domain/job-spec.ts';
-import type { ImageView } from '#shared/protocol/report.ts';
+import type { ImageView } from '#shared/protocol/job-view.ts';
 
 /** The pinned images of a job, those of each group in the order of the groups. */
 export function viewImages({ program, replicaGroups }: Pick<JobSpec, 'program' | 'replicaGroups'>): ImageView[] {

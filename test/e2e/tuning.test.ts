@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { TrialView } from '#shared/protocol/report.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { type CloudUnderTest, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
 let cloud: CloudUnderTest;

@@ -9,7 +9,7 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { createLogger } from '#shared/observability/logger.ts';
-import { jobViewSchema } from '#shared/protocol/report.ts';
+import { jobViewSchema } from '#shared/protocol/job-view.ts';
 import { exampleIntake } from '../support/api/example-intake.ts';
 import { exampleRegistry } from '../support/api/example-registry.ts';
 import { noObjects } from '../support/api/no-objects.ts';

@@ -9,7 +9,7 @@ import type { ObjectClient } from '#cli/client/object-client.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** The project that the demo uploads. */
 export const EXAMPLE_DIR = fileURLToPath(new URL('../../../examples/digits', import.meta.url));

@@ -1,5 +1,5 @@
 import { isTerminalState } from '#cli/client/follow-job.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** The stages of a job, in the order of a job without interruptions. */
 export const STAGES = [

@@ -7,7 +7,7 @@ import { describeCause, describePrice, describeProgress } from '#cli/render/desc
 import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatDuration, shortenPath } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 type Outcome = {
   readonly job: JobView;

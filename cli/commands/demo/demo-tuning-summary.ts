@@ -7,7 +7,7 @@ import { formatParameters } from '#cli/render/describe-trial.ts';
 import { describeProgress, type TuningJob } from '#cli/render/describe-tuning.ts';
 import { formatDuration, shortenPath } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The model of one training, with its accuracy on digits that have chosen no setting. */

@@ -18,7 +18,7 @@ import { describeSearch, isTuningJob, type TuningJob } from '#cli/render/describ
 import { paintState } from '#cli/render/paint.ts';
 import { waitForVerdict } from '#cli/submit/upload-job.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 type Clients = { readonly objects: ObjectClient; readonly api: ApiClient; readonly signal: AbortSignal };
 

@@ -1,4 +1,4 @@
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** The quantity on a chart's x-axis: the program's steps, milliseconds since the start or the epoch, or US dollars. */
 export const X_AXES = ['step', 'relative', 'wall', 'cost'] as const;

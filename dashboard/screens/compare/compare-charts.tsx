@@ -6,8 +6,8 @@ import { costAt, originOf } from '#dashboard/charts/shape/x-axis.ts';
 import { useResources } from '#dashboard/client/use-resource.ts';
 import { mergeAttempts } from '#dashboard/screens/compare/merge-attempts.ts';
 import type { ChartSettings } from '#dashboard/screens/job/chart-settings.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SeriesPage } from '#shared/protocol/metric-series.ts';
-import type { JobView } from '#shared/protocol/report.ts';
 
 const HEIGHT_PX = 240;
 

@@ -10,8 +10,8 @@ import { type ComparedJob, parametersOf } from '#dashboard/screens/compare/param
 import { useChartSettings } from '#dashboard/screens/job/chart-settings.ts';
 import { ChartToolbar, MetricSearch } from '#dashboard/screens/job/chart-toolbar.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SeriesIndex } from '#shared/protocol/metric-series.ts';
-import type { JobView } from '#shared/protocol/report.ts';
 
 const JOBS_MAX = 20;
 const NONE: ReadonlySet<string> = new Set();

@@ -1,5 +1,5 @@
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** The values that distinguish a job, by name: its arguments, machine and labels. */
 export type Parameters = Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@ import { postJson } from '#dashboard/client/request.ts';
 import type { Chosen } from '#dashboard/screens/drop/chosen-files.ts';
 import { packFiles } from '#dashboard/screens/drop/pack-files.ts';
 import { type Uploaded, uploadPackage } from '#dashboard/screens/drop/upload-package.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SubmissionVerdict } from '#shared/protocol/submission.ts';
 
 /** From the choice of files to the start of the job. */

@@ -1,4 +1,4 @@
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 type Finding = JobView['health'][number];
 

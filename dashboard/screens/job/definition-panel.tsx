@@ -6,7 +6,7 @@ import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatBytes } from '#dashboard/format/format-number.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** The job file as it was submitted, what was found in it, and the command that submits it again. */
 export function DefinitionPanel({ job }: { readonly job: JobView }) {

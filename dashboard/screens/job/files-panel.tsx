@@ -9,7 +9,7 @@ import { formatBytes } from '#dashboard/format/format-number.ts';
 import { formatDateTime } from '#dashboard/format/format-time.ts';
 import { setQuery, useQuery } from '#dashboard/navigation/location.ts';
 import type { FileRole, JobFileEntry, JobFiles } from '#shared/protocol/job-files.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 const ROLE_NAMES: Readonly<Record<FileRole, string>> = {
   LOG: 'log',

@@ -1,5 +1,5 @@
 import { Icon } from '#dashboard/components/icon.tsx';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 type Props = { readonly findings: readonly Problem[]; readonly tone: 'error' | 'warning' };
 

@@ -6,7 +6,7 @@ import { Icon } from '#dashboard/components/icon.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
 import { CloneDialog } from '#dashboard/screens/job/clone-dialog.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 type Props = { readonly job: JobView; readonly onChange: () => void };
 

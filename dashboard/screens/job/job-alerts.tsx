@@ -6,7 +6,7 @@ import { addressOfDiagnosis } from '#dashboard/navigation/route.ts';
 import { chooseFindings } from '#dashboard/screens/job/choose-findings.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import { KeptVm } from '#dashboard/screens/job/kept-vm.tsx';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
 

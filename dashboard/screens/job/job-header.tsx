@@ -7,7 +7,7 @@ import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { JobActions } from '#dashboard/screens/job/job-actions.tsx';
 import { progressOf, ranMs } from '#dashboard/screens/job/progress.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
 

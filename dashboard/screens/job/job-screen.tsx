@@ -11,7 +11,7 @@ import { JobAlerts } from '#dashboard/screens/job/job-alerts.tsx';
 import { JobHeader } from '#dashboard/screens/job/job-header.tsx';
 import { MetricsPanel } from '#dashboard/screens/job/metrics-panel.tsx';
 import { TrialsPanel } from '#dashboard/screens/job/tuning/trials-panel.tsx';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** How often times such as "3m ago" are written again. */
 const CLOCK_MS = 10_000;

@@ -3,7 +3,7 @@ import type { ChartLinks, XRange } from '#dashboard/charts/chart-links.ts';
 import { seriesVariable } from '#dashboard/charts/colors.ts';
 import type { XAxis } from '#dashboard/charts/shape/x-axis.ts';
 import { formatDateTime, formatDuration } from '#dashboard/format/format-time.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 type Props = {
   readonly job: JobView;

@@ -5,7 +5,7 @@ import { Alert } from '#dashboard/components/alert.tsx';
 import { ConfirmDialog } from '#dashboard/components/confirm-dialog.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
 import { describeKept } from '#dashboard/screens/job/describe-kept.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** The answer to the release of a VM that is no longer kept: its time ended, or another user released it. */
 const STATUS_NOT_KEPT = 409;

@@ -13,8 +13,8 @@ import { pinnedMetrics } from '#dashboard/screens/job/pinned-metrics.ts';
 import { ProgramChartCard } from '#dashboard/screens/job/program-chart.tsx';
 import { SystemCharts } from '#dashboard/screens/job/system-charts.tsx';
 import { useStore } from '#dashboard/store/use-store.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SeriesIndex } from '#shared/protocol/metric-series.ts';
-import type { JobView } from '#shared/protocol/report.ts';
 
 /** The attempts, what the program reported and what its machines did, with one cursor. */
 export function MetricsPanel({ job }: { readonly job: JobView }) {

@@ -9,8 +9,8 @@ import type { ChartSettings } from '#dashboard/screens/job/chart-settings.ts';
 import { pinnedMetrics, togglePinned } from '#dashboard/screens/job/pinned-metrics.ts';
 import { useChartPoints } from '#dashboard/screens/job/use-chart-points.ts';
 import { useStore } from '#dashboard/store/use-store.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SeriesPoints } from '#shared/protocol/metric-series.ts';
-import type { JobView } from '#shared/protocol/report.ts';
 
 const HEIGHT_PX = 176;
 

@@ -1,4 +1,4 @@
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 export type Progress = { readonly step: number; readonly stepsMax: number | null; readonly etaMs: number | null };
 

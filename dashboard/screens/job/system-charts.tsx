@@ -5,8 +5,8 @@ import { type IndexedSeries, type SystemChart, systemCharts } from '#dashboard/c
 import type { Curve } from '#dashboard/charts/shape/shape-curves.ts';
 import { originOf, type XAxis } from '#dashboard/charts/shape/x-axis.ts';
 import { useChartPoints } from '#dashboard/screens/job/use-chart-points.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SeriesPoints } from '#shared/protocol/metric-series.ts';
-import type { JobView } from '#shared/protocol/report.ts';
 
 const HEIGHT_PX = 132;
 

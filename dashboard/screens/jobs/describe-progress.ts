@@ -1,5 +1,5 @@
 import { progressOf } from '#dashboard/screens/job/progress.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** How far a job is. */
 export type Progress = {

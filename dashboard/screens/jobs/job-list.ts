@@ -1,4 +1,4 @@
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** A page of `GET /v1/jobs`. */
 export type JobsPage = { readonly jobs: readonly JobView[]; readonly nextPageToken?: string };

@@ -12,7 +12,7 @@ import {
   unreadToken,
 } from '#dashboard/screens/jobs/job-list.ts';
 import type { Change } from '#shared/ports/change-feed.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 const PAGE_SIZE = 100;
 

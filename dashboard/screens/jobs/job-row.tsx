@@ -10,7 +10,7 @@ import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { describeKeptBriefly } from '#dashboard/screens/job/describe-kept.ts';
 import { describeProgress, isEnded, mainMetricOf } from '#dashboard/screens/jobs/describe-progress.ts';
 import { Sparkline } from '#dashboard/screens/jobs/sparkline.tsx';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import type { Sparkline as Line } from '#shared/protocol/sparklines.ts';
 
 type Props = {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import type { RunCommand } from '#infra/tools/first-deployment/run-command.ts';
-import { jobViewSchema } from '#shared/protocol/report.ts';
+import { jobViewSchema } from '#shared/protocol/job-view.ts';
 
 /** An earlier run that was killed may have left a Terraform that is still at work. */
 export const LOCK = '-lock-timeout=1200s';

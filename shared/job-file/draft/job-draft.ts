@@ -3,7 +3,7 @@ import type { ProgramOptions, Role } from '#shared/domain/job-spec.ts';
 import type { NotifyDraft } from '#shared/job-file/draft/notify-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 export type Dialect = 'ai-platform' | 'vertex-ai' | 'dropforge';
 

@@ -14,7 +14,7 @@ import {
   readWords,
 } from '#shared/job-file/flags/flag-values.ts';
 import { type Located, PLACEHOLDER_CODE } from '#shared/job-file/parser/findings.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Flags of all commands that override the job file. */
 const COMMON_FLAGS: readonly string[] = [

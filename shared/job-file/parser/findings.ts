@@ -1,5 +1,5 @@
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Where a value comes from: a field of the job file with its line, or a command-line flag (`--region`). */
 export type SourceLocation = { readonly path: string; readonly line?: number };

@@ -1,6 +1,6 @@
 import { Lexer, LineCounter, parseDocument, type YAMLParseError, type YAMLWarning } from 'yaml';
 import { type SourceTree, toSourceTree } from '#shared/job-file/parser/source-tree.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Far above the size of any real job file. */
 export const JOB_FILE_BYTES_MAX = 1 << 20;

@@ -8,7 +8,7 @@ import {
   reportInvalid,
 } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Adds a finding unless one with the same code and location exists: pools share values that the file states once. */
 export function addOnce(found: Problem[], { code, path, line, ...text }: Problem): void {

@@ -27,7 +27,7 @@ import { checkPythonVersion, checkRuntimeVersion } from '#shared/job-file/valida
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import { listUnsupported } from '#shared/job-file/validation/list-unsupported.ts';
 import { warnOfBuckets } from '#shared/job-file/validation/warn-of-buckets.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 export type JobCheck = {
   /** Null if there are problems. */

@@ -1,7 +1,7 @@
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Located, locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Results of an earlier check; null if it found problems. */
 type Planned = { readonly machines: readonly PlannedGroup[] | null };

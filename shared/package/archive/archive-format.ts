@@ -4,7 +4,7 @@ import {
   packageProblem,
   printablePath,
 } from '#shared/package/archive/package-problem.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** The formats of a package; `py` and `txt` are single files, a program and a requirements file. */
 export type ArchiveFormat = 'tar.gz' | 'tar' | 'zip' | 'whl' | 'py' | 'txt';

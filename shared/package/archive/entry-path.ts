@@ -1,6 +1,6 @@
 import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
 import { type PackageProblemCode, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** A path without `.`, empty names or a trailing slash; '' is the root of the archive. */
 export type PathReading = { readonly path: string; readonly problem?: never } | { readonly problem: Problem };

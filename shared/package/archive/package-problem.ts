@@ -1,5 +1,5 @@
 import { PROBLEM_COUNT_MAX } from '#shared/package/archive/package-limits.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 const REPACK = 'Pack it again: `python -m build --sdist`, or `tar -czf package.tar.gz DIRECTORY`.';
 const UPLOAD_AGAIN = 'Upload the file again; if the problem persists, pack it again.';

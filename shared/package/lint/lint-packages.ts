@@ -21,7 +21,7 @@ import {
   PACKAGE_CHECKS,
   problemOf,
 } from '#shared/package/lint/package-checks.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 const CHECKS = [

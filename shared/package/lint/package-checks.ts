@@ -1,4 +1,4 @@
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** The lint checks of packages, which can be disabled by code, with descriptions. */
 export const PACKAGE_CHECKS = {

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { packageProblem } from '#shared/package/archive/package-problem.ts';
 import { NO_METADATA, type ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
 import { type PackageRoot, rootOf } from '#shared/package/metadata/package-files.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 const strings = z.array(z.string());
 

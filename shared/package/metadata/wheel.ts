@@ -8,7 +8,7 @@ import {
 } from '#shared/package/metadata/core-metadata.ts';
 import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
 import { rootOf } from '#shared/package/metadata/package-files.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** `name-version(-build)`, followed by three tags, each possibly several joined by dots (PEP 425, 427). */
 const WHEEL_NAME =

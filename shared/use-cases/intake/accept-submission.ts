@@ -5,7 +5,7 @@ import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
 import { createRecord, publishOutbox } from '#shared/machine/machine.ts';
 import { readSubmitted, updateOf } from '#shared/ports/read-submitted.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { newTuning } from '#shared/tuning/new-tuning.ts';
 import { type EventPorts, jobMachine } from '#shared/use-cases/handle-job-event.ts';
 import { type TuningEventPorts, tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';

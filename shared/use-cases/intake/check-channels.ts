@@ -1,6 +1,6 @@
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { locationOf } from '#shared/job-file/parser/findings.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 

@@ -1,7 +1,7 @@
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 import { toCustomJobSpecDictionary } from '#shared/job-file/formats/vertex-ai/custom-job-spec-dictionary.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 
 /** Linux's limit on one string in the environment of a program: 32 pages (execve(2), "Limits on size"). */

@@ -1,7 +1,7 @@
 import { transferPerGibUsd } from '#shared/catalog/data-transfer.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { BucketLocation, ObjectInfo, ObjectStore } from '#shared/ports/object-store.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 import { didYouMean, nearestName } from '#shared/text/nearest-name.ts';
 import { jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';

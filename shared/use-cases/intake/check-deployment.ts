@@ -6,7 +6,7 @@ import { NO_VMS } from '#shared/domain/vm-limits.ts';
 import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import type { IntakeSettings, RuntimeFound } from '#shared/use-cases/intake/intake-settings.ts';
 import { findExceededLimit, usageOfPlacement } from '#shared/use-cases/limits/vm-usage.ts';
 

@@ -1,7 +1,7 @@
 import { isGoogleRegistry, parseImageReference } from '#shared/domain/image-reference.ts';
 import { type SourceLocation, unique } from '#shared/job-file/parser/findings.ts';
 import { type InternetAccess, NAT_REMEDY, reachesInternet, type VmNetwork } from '#shared/protocol/internet-access.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 type NamedImage = { readonly imageUri: string; readonly location?: SourceLocation };
 

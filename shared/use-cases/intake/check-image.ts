@@ -1,6 +1,6 @@
 import { argvOf, imageDiskBytesOf } from '#shared/domain/container.ts';
 import type { ContainerProgram, PinnedImage, ReplicaGroup } from '#shared/domain/job-spec.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** For the machine image, and what the program writes. */
 const OTHER_GIB = 20;

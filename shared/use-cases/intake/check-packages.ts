@@ -18,7 +18,7 @@ import {
 } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { reachesInternet } from '#shared/protocol/internet-access.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
 export type PackagePorts = { readonly objects: ObjectStore; readonly intake: Pick<IntakeSettings, 'uploadBucket'> };

@@ -4,7 +4,7 @@ import { locationOf, type SourceLocation } from '#shared/job-file/parser/finding
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { listAllTrials } from '#shared/ports/read-trials.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { pointOf, readSearchSpace } from '#shared/tuning/optimizer/search-space.ts';
 import { RESUMES_MAX, type Tuning } from '#shared/tuning/tuning.ts';
 

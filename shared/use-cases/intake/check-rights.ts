@@ -3,7 +3,7 @@ import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { locationOfResource, shortNameOf } from '#shared/protocol/resource-names.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
 import type { IntakeSettings, RuntimeFound } from '#shared/use-cases/intake/intake-settings.ts';

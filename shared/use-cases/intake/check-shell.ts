@@ -2,7 +2,7 @@ import { priceOf } from '#shared/catalog/price.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Located, locationOf } from '#shared/job-file/parser/findings.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { type IntakeSettings, KEEPING_DEFAULT } from '#shared/use-cases/intake/intake-settings.ts';
 
 const HOUR_MS = 3_600_000;

@@ -12,7 +12,7 @@ import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
 import type { ImageRegistry } from '#shared/ports/image-registry.ts';
 import { type ObjectStore, PerimeterDeniedError } from '#shared/ports/object-store.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import type { Accepted, AcceptPorts } from '#shared/use-cases/intake/accept-submission.ts';
 import { checkChannels } from '#shared/use-cases/intake/check-channels.ts';
 import { checkData } from '#shared/use-cases/intake/check-data.ts';

@@ -1,7 +1,7 @@
 import { jsonBytesOf } from '#shared/domain/job-size.ts';
 import type { Parameter, ParameterSpace } from '#shared/domain/study.ts';
 import { METADATA_BYTES_MAX, METADATA_VALUE_BYTES_MAX } from '#shared/ports/vm-provider.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import { trialJobIdOf } from '#shared/tuning/trial.ts';
 import { formatValue, trialRefOf, trialSpecOf } from '#shared/tuning/trial-job.ts';

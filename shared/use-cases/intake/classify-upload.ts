@@ -8,7 +8,8 @@ import { inspectPackage } from '#shared/package/inspect-package.ts';
 import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { readSentJob } from '#shared/protocol/job-text.ts';
-import { type Problem, REPORT_SUFFIX } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
+import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import type { InspectedPackage } from '#shared/use-cases/intake/check-packages.ts';
 import { describeMissingJobFile } from '#shared/use-cases/intake/missing-job-file.ts';
 import {

@@ -3,7 +3,7 @@ import { type ImageReference, isGoogleRegistry } from '#shared/domain/image-refe
 import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { describeDenial as describePerimeterDenial, PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
 import type { ImageRejection } from '#shared/ports/image-registry.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
 
 type RejectedImage = {

@@ -1,4 +1,4 @@
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Returns the problem of a package, or of a file that is one, that has no job file beside it. */
 export function describeMissingJobFile(fileName: string): Problem {

@@ -5,7 +5,7 @@ import { ACCEPTED_BYTES_MAX, jsonBytesOf, WARNINGS_BYTES_MAX } from '#shared/dom
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { JobToRead } from '#shared/job-file/read-job.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import type { ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
 
 /** The parts of an accepted job besides its specification. */

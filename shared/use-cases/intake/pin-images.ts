@@ -4,7 +4,7 @@ import type { ContainerProgram, JobSpec, PinnedImage, Program, ReplicaGroup, Rol
 import { type JobDraft, masterOf } from '#shared/job-file/draft/job-draft.ts';
 import { locationOf, type SourceLocation, unique } from '#shared/job-file/parser/findings.ts';
 import { type ImageAnswer, type ImageRegistry, RegistryUnavailableError } from '#shared/ports/image-registry.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { checkImage } from '#shared/use-cases/intake/check-image.ts';
 import { checkImageHosts } from '#shared/use-cases/intake/check-image-hosts.ts';
 import { describeImageRejection } from '#shared/use-cases/intake/describe-image-rejection.ts';

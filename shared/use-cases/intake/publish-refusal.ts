@@ -6,7 +6,7 @@ import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { JOB_UPDATE_SCHEMA_VERSION, REFUSED_STATE, type UploadRefused } from '#shared/protocol/job-update.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** The report has all problems; the message has the first ones, and stays below JOB_UPDATE_BYTES_MAX. */
 const PROBLEMS_COUNT_MAX = 5;

@@ -1,4 +1,4 @@
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import {
   type Accepted,
   type AcceptPorts,

@@ -1,6 +1,7 @@
 import type { NotifiedState } from '#shared/domain/notification.ts';
 import type { UploadRefused } from '#shared/protocol/job-update.ts';
-import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 import {
   type Notification,

@@ -5,7 +5,7 @@ import { readJob } from '#shared/job-file/read-job.ts';
 import { validateReading } from '#shared/job-file/validate-job-file.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import { readSentJob } from '#shared/protocol/job-text.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import type { SubmissionVerdict, ValidateUpload } from '#shared/protocol/submission.ts';
 import {
   type CheckPorts,

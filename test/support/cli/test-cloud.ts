@@ -16,7 +16,8 @@ import type { HistoryEntry } from '../../../shared/domain/history-entry.ts';
 import type { Study } from '../../../shared/domain/study.ts';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { ObjectInfo } from '../../../shared/ports/object-store.ts';
-import type { JobView, TrialView, TuningView } from '../../../shared/protocol/report.ts';
+import type { JobView } from '../../../shared/protocol/job-view.ts';
+import type { TrialView, TuningView } from '../../../shared/protocol/tuning-view.ts';
 import { createStorageFaults, type StorageFaults } from '../google-cloud/storage-faults.ts';
 import { pointsOf, SERIES_INDEX } from './metric-answers.ts';
 

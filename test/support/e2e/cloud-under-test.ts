@@ -8,7 +8,8 @@ import { gzip } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { type EmbeddedCloud, type EmbeddedCloudOptions, startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import type { EmbeddedConfigInput } from '#infra/embedded/embedded-config.ts';
-import { type JobView, jobViewSchema, type Report, reportSchema } from '#shared/protocol/report.ts';
+import { type JobView, jobViewSchema } from '#shared/protocol/job-view.ts';
+import { type Report, reportSchema } from '#shared/protocol/report.ts';
 
 const POLL_MS = 50;
 const FINAL_STATES = ['SUCCEEDED', 'FAILED', 'CANCELLED'];

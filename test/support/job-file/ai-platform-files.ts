@@ -4,7 +4,7 @@ import { isJobField, readAiPlatformJob } from '#shared/job-file/formats/ai-platf
 import { createFindings, inFileOrder } from '#shared/job-file/parser/findings.ts';
 import { toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
 import { parseSource } from '#shared/job-file/parser/parse-source.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 const FOLDER = new URL('../../fixtures/job-files/', import.meta.url);
 

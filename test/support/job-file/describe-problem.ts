@@ -1,4 +1,4 @@
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Code and field of a finding. */
 export function describeProblem({ code, path }: Problem): string {

@@ -1,5 +1,5 @@
 import { type Label, linkToLabel } from '#shared/diagnosis/rules/labels.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 type Cause = NonNullable<JobView['cause']>;
 

@@ -1,5 +1,5 @@
 import { optimalTrialsOf } from '#shared/protocol/objectives.ts';
-import type { TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 import { trialOf, tuningOf, viewOf } from '../cli/test-cloud.ts';
 import type { FixtureJob } from './fixture-api.ts';
 

@@ -1,5 +1,5 @@
 import type { LogEntry } from '#shared/ports/log-store.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { viewOf } from '../cli/test-cloud.ts';
 import { exampleMetric, exampleReading } from './example-series.ts';
 import type { FixtureJob } from './fixture-api.ts';

@@ -5,7 +5,8 @@ import { addResponseHeaders } from '#shared/api/response-headers.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobFiles } from '#shared/protocol/job-files.ts';
-import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { type ExampleSeries, indexOf } from './example-series.ts';
 
 const PAGE_ENTRIES_MAX = 1_000;

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { JobView } from '../../../shared/protocol/report.ts';
+import type { JobView } from '../../../shared/protocol/job-view.ts';
 import { replicaOf, runCli, startTestCloud, type TestCloud, tuningOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;

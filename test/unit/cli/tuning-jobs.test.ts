@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { JobView } from '../../../shared/protocol/report.ts';
+import type { JobView } from '../../../shared/protocol/job-view.ts';
 import { runCli, startTestCloud, type TestCloud, trialOf, tuningOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 const BEST = trialOf('2', { objective: 0.97654, parameters: { learning_rate: 0.25, optimizer: 'sgd' } });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chooseFindings } from '#dashboard/screens/job/choose-findings.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 const FINDING: JobView['health'][number] = {
   code: 'GPU_IDLE',

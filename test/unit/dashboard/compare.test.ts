@@ -4,7 +4,7 @@ import { namesOf, readArguments } from '#dashboard/screens/compare/parameters.ts
 import { progressOf } from '#dashboard/screens/job/progress.ts';
 import { renamed } from '#dashboard/screens/job/rename-clone.ts';
 import { sortTrials } from '#dashboard/screens/job/tuning/sort-trials.ts';
-import type { TrialView } from '#shared/protocol/report.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { replicaOf, viewOf } from '../../support/cli/test-cloud.ts';
 import { exampleMetric } from '../../support/page/example-series.ts';
 

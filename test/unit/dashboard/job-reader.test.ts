@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { JobsPage } from '#dashboard/screens/jobs/job-list.ts';
 import { createJobReader } from '#dashboard/screens/jobs/job-reader.ts';
 import type { Change } from '#shared/ports/change-feed.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { viewOf } from '../../support/cli/test-cloud.ts';
 
 const record = (jobId: string): Change => ({ jobId, kind: 'RECORD', version: '1' });

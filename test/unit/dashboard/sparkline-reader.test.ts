@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { ApiError } from '#dashboard/client/api-error.ts';
 import { pathOf } from '#dashboard/screens/jobs/sparkline-path.ts';
 import { createSparklineReader } from '#dashboard/screens/jobs/sparkline-reader.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { viewOf } from '../../support/cli/test-cloud.ts';
 
 function jobOf(jobId: string, { heardTime = 'now', loss = 'loss', ...more } = {} as Record<string, string>): JobView {

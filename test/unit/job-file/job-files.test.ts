@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { toSingleTraining } from '#shared/job-file/parser/single-training.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import expectedFindings from '../../fixtures/job-file-findings.json' with { type: 'json' };
 import { CONTEXT } from '../../support/job-file/context.ts';
 

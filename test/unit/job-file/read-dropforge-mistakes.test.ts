@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { describeProblem } from '../../support/job-file/describe-problem.ts';
 import { fixture, readOwn } from '../../support/job-file/read-own-job.ts';
 

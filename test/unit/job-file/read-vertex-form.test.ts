@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isVertexField } from '#shared/job-file/formats/vertex-ai/read.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { readVertexFile, VERTEX_FILES } from '../../support/job-file/vertex-files.ts';
 
 /** Code, field and line of each finding, in the order in which they are found. */

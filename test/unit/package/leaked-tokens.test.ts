@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkArguments, checkEnvironment } from '#shared/job-file/validation/check-arguments.ts';
 import { findToken } from '#shared/package/scan/credential-patterns.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { located } from '../../support/job-file/located.ts';
 
 /** Text of a length, put together here, so that no scanner of repositories takes a token for a real one. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { jobFilesSchema } from '#shared/protocol/job-files.ts';
-import { jobViewSchema } from '#shared/protocol/report.ts';
+import { jobViewSchema } from '#shared/protocol/job-view.ts';
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';

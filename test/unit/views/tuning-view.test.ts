@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
-import { jobViewSchema, trialViewSchema } from '#shared/protocol/report.ts';
+import { jobViewSchema } from '#shared/protocol/job-view.ts';
+import { trialViewSchema } from '#shared/protocol/tuning-view.ts';
 import { viewTrial } from '#shared/views/trial-view.ts';
 import { viewTuning } from '#shared/views/tuning-view.ts';
 import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';

@@ -14,7 +14,7 @@ import {
   frontPoints,
 } from '#dashboard/screens/job/tuning/front-points.ts';
 import { listObjectives } from '#shared/protocol/objectives.ts';
-import type { TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 
 const HEIGHT_PX = 320;
 

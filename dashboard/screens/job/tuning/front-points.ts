@@ -1,5 +1,5 @@
 import { listObjectives, optimalTrialsOf } from '#shared/protocol/objectives.ts';
-import type { TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 
 /** A trial in the plane of two objectives. */
 export type FrontPoint = {

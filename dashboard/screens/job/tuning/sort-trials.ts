@@ -1,5 +1,5 @@
 import { type Order, sortBy } from '#dashboard/components/sort-by.ts';
-import type { TrialView } from '#shared/protocol/report.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 
 /**
  * Trials in an order by ordinal, objective, `objective NAME` for one of several, cost, or `parameter NAME`. Those without

@@ -9,8 +9,9 @@ import { addressOfComparison, addressOfJob } from '#dashboard/navigation/route.t
 import { FrontChart } from '#dashboard/screens/job/tuning/front-chart.tsx';
 import { sortTrials } from '#dashboard/screens/job/tuning/sort-trials.ts';
 import { useTrials } from '#dashboard/screens/job/tuning/use-trials.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
-import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 
 const COMPARED_MAX = 8;
 const NO_TRIALS: readonly TrialView[] = [];

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { ApiError } from '#dashboard/client/api-error.ts';
 import { useResource, useResources } from '#dashboard/client/use-resource.ts';
-import type { TrialView } from '#shared/protocol/report.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 
 const PAGE_TRIALS = 500;
 /** Every page is read again when the tuning changes, and every trial is a row. */

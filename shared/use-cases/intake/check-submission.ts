@@ -6,7 +6,7 @@ import { PERIMETER_SETTLING_MS_MAX } from '#shared/domain/timeouts.ts';
 import { type Dialect, fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { inFileOrder, locationOf } from '#shared/job-file/parser/findings.ts';
-import { type JobToRead, jobTextOf, readJob } from '#shared/job-file/read-job.ts';
+import { jobTextOf } from '#shared/job-file/read-job.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
@@ -36,6 +36,7 @@ import { checkShell } from '#shared/use-cases/intake/check-shell.ts';
 import { checkVmConfig } from '#shared/use-cases/intake/check-vm-config.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
+import type { ParsedJob } from '#shared/use-cases/intake/parsed-job.ts';
 import { pinImages, type ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
 
 export type CheckPorts = Pick<AcceptPorts, 'jobs' | 'tunings'> & {
@@ -45,8 +46,7 @@ export type CheckPorts = Pick<AcceptPorts, 'jobs' | 'tunings'> & {
 };
 
 /** A job file, from an upload or a message. */
-export type Submission = {
-  readonly job: JobToRead;
+export type Submission = ParsedJob & {
   /** Base of relative package paths: `gs://bucket/folder/`. */
   readonly packageBase: string;
   /** The package that contains the job file; installed if the file names no packages. */
@@ -119,7 +119,7 @@ function retryDenial(outcome: Rejected, { publishedAt, now }: Submission): Rejec
 }
 
 async function checkAll(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {
-  const reading = readJob(submission.job);
+  const { reading } = submission;
   const { draft } = reading;
   const checked = draft && checkJob(draft, jobContextOf(ports.intake, submission, draft));
   // The check repeats the findings of the reading.
@@ -242,7 +242,7 @@ function passesJobDir(spec: JobSpec, { jobDir }: JobDraft, { reportsOf }: Packag
 /** The defaults of the deployment for a submission. */
 export function jobContextOf(
   intake: IntakeSettings,
-  submission: Omit<Submission, 'now' | 'source'>,
+  submission: Pick<Submission, 'packageBase' | 'enclosingPackage' | 'fallbackJobId'>,
   draft: Pick<JobDraft, 'serviceAccount'> | null = null,
 ): JobContext {
   const { packageBase, enclosingPackage, fallbackJobId } = submission;

@@ -1,10 +1,8 @@
 import { buffer } from 'node:stream/consumers';
 import type { TimestampMs } from '#shared/domain/job.ts';
-import { type JobToRead, readJob } from '#shared/job-file/read-job.ts';
-import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { isSingleFileName } from '#shared/package/archive/archive-format.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
-import { inspectPackage } from '#shared/package/inspect-package.ts';
+import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { readSentJob } from '#shared/protocol/job-text.ts';
@@ -12,6 +10,7 @@ import type { Problem } from '#shared/protocol/problem.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import type { InspectedPackage } from '#shared/use-cases/intake/check-packages.ts';
 import { describeMissingJobFile } from '#shared/use-cases/intake/missing-job-file.ts';
+import { type ParsedJob, parseJob } from '#shared/use-cases/intake/parsed-job.ts';
 import {
   COMPOSITE_PART_NAME,
   isAtRoot,
@@ -25,10 +24,9 @@ import {
 export type Upload = ObjectName & { readonly generation: string; readonly publishedAt?: TimestampMs | undefined };
 
 /** A job file to submit: an object of its own, or the one at the root of an uploaded package. */
-export type UploadedJobFile = {
+export type UploadedJobFile = ParsedJob & {
   /** The upload beside which the report is written. */
   readonly upload: ObjectInfo;
-  readonly job: JobToRead;
   readonly enclosingPackage: InspectedPackage | null;
 };
 
@@ -103,10 +101,9 @@ async function classifyJobFile(objects: ObjectStore, upload: ObjectInfo): Promis
     const remedy = 'Put data into the package or into a separate bucket.';
     return { kind: 'INVALID', upload, problems: [{ code: 'JOB_FILE_TOO_LARGE', message, remedy }], warnings: [] };
   }
-  const text = await readText(objects, upload);
-  if (isJobFile(text, upload.name)) {
-    const jobFile = { upload, job: readSentJob(text, fileNameOf(upload.name)), enclosingPackage: null };
-    return { kind: 'JOB_FILE', jobFiles: [jobFile] };
+  const parsed = await readParsedJob(objects, upload);
+  if (isJobFile(parsed, upload.name)) {
+    return { kind: 'JOB_FILE', jobFiles: [{ ...parsed, upload, enclosingPackage: null }] };
   }
   if (!isAtRoot(upload.name)) {
     return { kind: 'IGNORED' };
@@ -122,11 +119,10 @@ async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promis
   if (problems.length > 0) {
     return { kind: 'INVALID', upload, problems, warnings };
   }
-  const enclosed = report.jobFiles.find(({ path, text }) => isJobFile(Buffer.from(text), path));
+  const enclosed = findEnclosedJobFile(report);
   if (enclosed !== undefined) {
     const enclosingPackage = { uri: toGsUri(upload), generation: upload.generation, report };
-    const jobFile = { upload, job: readSentJob(Buffer.from(enclosed.text), enclosed.path), enclosingPackage };
-    return { kind: 'PACKAGE_WITH_JOB_FILE', jobFiles: [jobFile] };
+    return { kind: 'PACKAGE_WITH_JOB_FILE', jobFiles: [{ ...enclosed.parsed, upload, enclosingPackage }] };
   }
   const jobFiles = await findWaitingJobFiles(objects, upload);
   if (jobFiles.length > 0) {
@@ -136,16 +132,24 @@ async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promis
   return { kind: 'PACKAGE_WITHOUT_JOB_FILE', upload, problems: [missing], warnings };
 }
 
+/** The job file at the root of a package, with a job id that replaces its own. */
+export function findEnclosedJobFile({ jobFiles }: PackageReport, jobId?: string) {
+  for (const { path, text } of jobFiles) {
+    const parsed = parseJob({ ...readSentJob(Buffer.from(text), path), jobId });
+    if (isJobFile(parsed, path)) {
+      return { fileName: path, text, parsed };
+    }
+  }
+  return undefined;
+}
+
 /**
  * YAML and JSON files are also uploaded with packages and directories. A job file is called job.yaml or job.json,
  * requests training, or would if it could be parsed.
  */
-export function isJobFile(text: Uint8Array, name: string): boolean {
-  if (isNamedAsJobFile(name)) {
-    return true;
-  }
-  const { draft, problems } = readJobFile(text, { fileName: fileNameOf(name) });
-  return draft !== null || (problems.length > 0 && FIELD_OF_JOB_FILES.test(Buffer.from(text).toString('latin1')));
+function isJobFile({ job, reading: { draft, problems } }: ParsedJob, name: string): boolean {
+  const isBroken = problems.length > 0 && FIELD_OF_JOB_FILES.test(Buffer.from(job.jobFile ?? '').toString('latin1'));
+  return isNamedAsJobFile(name) || draft !== null || isBroken;
 }
 
 /** Job files in the package's folder that name it. */
@@ -157,11 +161,10 @@ export async function findWaitingJobFiles(
   const namesOfPackage = [toGsUri(upload), packageName, `./${packageName}`];
   const waiting: UploadedJobFile[] = [];
   for (const info of await listJobFiles(objects, upload)) {
-    const job = readSentJob(await readText(objects, info), fileNameOf(info.name));
-    const { draft } = readJob(job);
-    const named = (draft?.pools ?? []).flatMap(({ program }) => program.packageUris ?? []);
+    const parsed = await readParsedJob(objects, info);
+    const named = (parsed.reading.draft?.pools ?? []).flatMap(({ program }) => program.packageUris ?? []);
     if (named.some(({ value }) => namesOfPackage.includes(value))) {
-      waiting.push({ upload: info, job, enclosingPackage: null });
+      waiting.push({ ...parsed, upload: info, enclosingPackage: null });
     }
   }
   return waiting;
@@ -192,12 +195,12 @@ async function listJobFiles(objects: ObjectStore, { bucket, name }: ObjectName):
   return jobFiles.slice(0, WAITING_JOB_FILES_MAX);
 }
 
-async function readText(objects: ObjectStore, info: ObjectInfo): Promise<Uint8Array> {
+async function readParsedJob(objects: ObjectStore, info: ObjectInfo): Promise<ParsedJob> {
   const bytes = await objects.read(info, { generation: info.generation });
   if (bytes === undefined) {
     throw new Error(`${toGsUri(info)}#${info.generation} was deleted while it was read. The upload is retried.`);
   }
-  return buffer(bytes);
+  return parseJob(readSentJob(await buffer(bytes), fileNameOf(info.name)));
 }
 
 export function fileNameOf(name: string): string {

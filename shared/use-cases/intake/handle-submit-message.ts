@@ -4,6 +4,7 @@ import { readSubmitted } from '#shared/ports/read-submitted.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { readSentJob } from '#shared/protocol/job-text.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
+import { parseJob } from '#shared/use-cases/intake/parsed-job.ts';
 import { redeliverIfTransient, reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 import {
@@ -40,7 +41,7 @@ async function submitMessage(
   const reportObject = reportObjectOfMessage(uploadBucket, messageId);
   const source = { uri: uriOfMessage(messageId), deliveryId: messageId, reportUri: toGsUri(reportObject) };
   const outcome = await submitJob(ports, {
-    job: readSentJob(data, 'the message'),
+    ...parseJob(readSentJob(data, 'the message')),
     packageBase: `gs://${uploadBucket}/`,
     enclosingPackage: null,
     fallbackJobId: `job_${messageId}`,

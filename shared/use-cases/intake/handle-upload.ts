@@ -60,11 +60,10 @@ async function submitJobFiles(
   return outcomes;
 }
 
-function submissionOf({ upload, job, enclosingPackage }: UploadedJobFile, times: Times): Submission {
+function submissionOf({ upload, ...jobFile }: UploadedJobFile, times: Times): Submission {
   return {
-    job,
+    ...jobFile,
     packageBase: `gs://${upload.bucket}/${folderOf(upload.name)}`,
-    enclosingPackage,
     fallbackJobId: fallbackJobIdOf(upload),
     source: { uri: toGsUri(upload), deliveryId: upload.generation, reportUri: `${toGsUri(upload)}${REPORT_SUFFIX}` },
     ...times,

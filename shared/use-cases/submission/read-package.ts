@@ -1,29 +1,29 @@
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import type { ObjectInfo, ObjectStore } from '#shared/ports/object-store.ts';
-import { toGsUri } from '#shared/protocol/gs-uri.ts';
-import type { SubmissionVerdict } from '#shared/protocol/submission.ts';
-import type { InspectedPackage } from '#shared/use-cases/intake/check-packages.ts';
-import { isJobFile } from '#shared/use-cases/intake/classify-upload.ts';
+import { readSentJob } from '#shared/protocol/job-text.ts';
+import type { SubmissionVerdict, ValidateUpload } from '#shared/protocol/submission.ts';
+import { findEnclosedJobFile } from '#shared/use-cases/intake/classify-upload.ts';
+import { type ParsedJob, parseJob } from '#shared/use-cases/intake/parsed-job.ts';
 
 /** A package with the job file that its job is started from: the given one, or that in its root. */
 export type PackageToSubmit = {
   readonly report: PackageReport;
-  readonly inspected: InspectedPackage;
   readonly jobFile: SubmissionVerdict['jobFile'];
+  /** Null if there is no job file. */
+  readonly parsed: ParsedJob | null;
 };
 
 export async function readPackage(
   objects: ObjectStore,
   info: ObjectInfo,
-  givenJobFile: string | undefined,
+  given: Pick<ValidateUpload, 'jobFile' | 'jobId'>,
 ): Promise<PackageToSubmit> {
   const report = await inspectPackage(packageSourceOf(objects, info));
-  const enclosed = report.jobFiles.find(({ path, text }) => isJobFile(Buffer.from(text), path));
-  const found = enclosed === undefined ? null : { fileName: enclosed.path, text: enclosed.text };
-  return {
-    report,
-    inspected: { uri: toGsUri(info), generation: info.generation, report },
-    jobFile: givenJobFile === undefined ? found : { fileName: found?.fileName ?? 'job.yaml', text: givenJobFile },
-  };
+  const { fileName = 'job.yaml', text, parsed = null } = findEnclosedJobFile(report, given.jobId) ?? {};
+  if (given.jobFile !== undefined) {
+    const written = parseJob({ ...readSentJob(Buffer.from(given.jobFile), fileName), jobId: given.jobId });
+    return { report, jobFile: { fileName, text: given.jobFile }, parsed: written };
+  }
+  return { report, jobFile: text === undefined ? null : { fileName, text }, parsed };
 }

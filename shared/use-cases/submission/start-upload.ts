@@ -1,7 +1,5 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
-import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
-import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import type { StartUpload } from '#shared/protocol/submission.ts';
 import { jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
 import type { Submission, SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
@@ -28,9 +26,9 @@ export async function startUpload(
   if (staged === undefined) {
     return undefined;
   }
-  const found = await readPackage(ports.objects, staged, given.jobFile);
+  const found = await readPackage(ports.objects, staged, given);
   // VMs with an account of their own cannot read the bucket of all other jobs.
-  const bucket = jobsBucketOf(ports.intake, accountIn(found.jobFile));
+  const bucket = jobsBucketOf(ports.intake, found.parsed?.reading.draft?.serviceAccount?.value);
   const target = keptPackageOf(given, { jobId: given.jobId, bucket });
   const kept = await ports.objects.stat(target);
   if (kept === undefined) {
@@ -54,8 +52,7 @@ type Facts = {
 /** The submission of the package in this object; null if it has no job file. */
 function submissionFrom({ intake }: SubmitPorts, found: PackageToSubmit, facts: Facts): Submission | null {
   const { info, given } = facts;
-  const inspected = { ...found.inspected, uri: toGsUri(info), generation: info.generation };
-  const submission = submissionOf({ ...found, inspected }, facts);
+  const submission = submissionOf(found, facts);
   return (
     submission && {
       ...submission,
@@ -73,10 +70,4 @@ function submissionFrom({ intake }: SubmitPorts, found: PackageToSubmit, facts: 
 function missingJobFile({ report }: PackageToSubmit, jobId: string): SubmitOutcome {
   const { problems, warnings } = report;
   return { verdict: 'REFUSED', jobId, problems, warnings };
-}
-
-/** The service account that a job file names; undefined for the deployment's own. */
-function accountIn(jobFile: PackageToSubmit['jobFile']): string | undefined {
-  const draft = jobFile && readJobFile(Buffer.from(jobFile.text), { fileName: jobFile.fileName }).draft;
-  return draft?.serviceAccount?.value;
 }

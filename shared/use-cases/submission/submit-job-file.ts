@@ -3,6 +3,7 @@ import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import type { SubmitJobFile } from '#shared/protocol/submission.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
+import { parseJob } from '#shared/use-cases/intake/parsed-job.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 
 /** The e-mail address of the caller, that a signature has proven; null if none did. */
@@ -16,7 +17,7 @@ export async function submitJobFile(
 ): Promise<SubmitOutcome> {
   const { jobId } = job;
   return submitJob(ports, {
-    job,
+    ...parseJob(job),
     packageBase: `gs://${ports.intake.uploadBucket}/`,
     enclosingPackage: null,
     fallbackJobId: jobId,

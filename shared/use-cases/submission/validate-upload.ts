@@ -1,10 +1,9 @@
 import { priceOf } from '#shared/catalog/price.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
-import { readJob } from '#shared/job-file/read-job.ts';
 import { validateReading } from '#shared/job-file/validate-job-file.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
-import { readSentJob } from '#shared/protocol/job-text.ts';
+import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import type { SubmissionVerdict, ValidateUpload } from '#shared/protocol/submission.ts';
 import {
@@ -35,7 +34,7 @@ export async function validateUpload(
   if (info === undefined) {
     return undefined;
   }
-  const found = await readPackage(ports.objects, info, given.jobFile);
+  const found = await readPackage(ports.objects, info, given);
   const submission = submissionOf(found, { info, given, now });
   const { problems, warnings } = found.report;
   if (submission === null || problems.length > 0) {
@@ -55,20 +54,19 @@ const NO_PROBLEMS = { verdict: 'ACCEPTED', problems: [] } as const;
 type Facts = { readonly info: ObjectInfo; readonly given: Omit<Given, 'partCount'>; readonly now: TimestampMs };
 
 /** The submission of an uploaded package; null if it has no job file. */
-export function submissionOf({ inspected, jobFile }: PackageToSubmit, { info, given, now }: Facts): Submission | null {
-  if (jobFile === null) {
-    return null;
-  }
-  const { jobId, uploadId } = given;
-  const { uri } = inspected;
-  return {
-    job: { ...readSentJob(Buffer.from(jobFile.text), jobFile.fileName), ...(jobId !== undefined && { jobId }) },
-    packageBase: uri.slice(0, uri.lastIndexOf('/') + 1),
-    enclosingPackage: inspected,
-    fallbackJobId: `job_${uploadId}`,
-    source: { uri, deliveryId: info.generation, reportUri: '' },
-    now,
-  };
+export function submissionOf({ report, parsed }: PackageToSubmit, { info, given, now }: Facts): Submission | null {
+  const uri = toGsUri(info);
+  const { generation } = info;
+  return (
+    parsed && {
+      ...parsed,
+      packageBase: uri.slice(0, uri.lastIndexOf('/') + 1),
+      enclosingPackage: { uri, generation, report },
+      fallbackJobId: `job_${given.uploadId}`,
+      source: { uri, deliveryId: generation, reportUri: '' },
+      now,
+    }
+  );
 }
 
 type Findings = {
@@ -99,7 +97,7 @@ function verdictOf(
 /** The machines and their price, as far as the job file is valid there. */
 function planOf(ports: CheckPorts, submission: Submission, spec: JobSpec | null): SubmissionVerdict['plan'] {
   const context = jobContextOf(ports.intake, submission);
-  const { plan, price, trials } = validateReading(readJob(submission.job), context);
+  const { plan, price, trials } = validateReading(submission.reading, context);
   if (plan === null || price === null) {
     return null;
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { NO_RIGHTS } from '#shared/protocol/job-rights.ts';
+import { formatSentJob } from '#shared/protocol/job-text.ts';
 import { UPLOAD_PART_BYTES_MAX } from '#shared/protocol/submission.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
 import { exampleIntake } from '../../support/api/example-intake.ts';
@@ -62,14 +63,21 @@ it('starts an upload under the id that the client chose; repeating the request f
   expect(job?.packages[0]?.uri).toBe(`gs://jobs/mine/packages/${UPLOAD}/digits.tar.gz`);
 });
 
-it('keeps the package of a job with an account of its own in the bucket of that account', async () => {
+const ACCOUNT = 'trainer@p-labs.iam.gserviceaccount.com';
+const FLAGS = {
+  fileName: 'job.yaml',
+  command: 'jobs submit training',
+  flags: [`--service-account=${ACCOUNT}`],
+} as const;
+
+it.each([
+  ['its job file', { 'job.yaml': `${JOB_FILE}serviceAccount: ${ACCOUNT}\n` }],
+  ['a flag', { 'job.json': formatSentJob({ jobFile: JOB_FILE, ...FLAGS }) }],
+])('keeps the package of a job with an account by %s in the bucket of that account', async (_, jobFile) => {
   await api.close();
-  const account = 'trainer@p-labs.iam.gserviceaccount.com';
-  const rights = { ...NO_RIGHTS, accounts: { [account]: { bucket: 'jobs-of-trainer', secrets: [] } } };
+  const rights = { ...NO_RIGHTS, accounts: { [ACCOUNT]: { bucket: 'jobs-of-trainer', secrets: [] } } };
   api = await openApiUnderTest({ intake: { ...exampleIntake, rights } });
-  const partCount = await upload(
-    await packFiles({ ...PROGRAM, 'job.yaml': `${JOB_FILE}serviceAccount: ${account}\n` }),
-  );
+  const partCount = await upload(await packFiles({ ...PROGRAM, ...jobFile }));
 
   await api.post(`/v1/uploads/${UPLOAD}:start`, { ...given(partCount), jobId: 'mine' });
 

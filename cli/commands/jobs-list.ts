@@ -5,14 +5,14 @@ import { UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_LIST_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeKeptBriefly } from '#cli/render/describe-job.ts';
-import { formatNumber } from '#cli/render/describe-trial.ts';
 import { countProgress } from '#cli/render/describe-tuning.ts';
-import { formatAgo, formatDuration } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paintState } from '#cli/render/paint.ts';
 import { readField } from '#cli/render/read-field.ts';
 import { JOB_STATES } from '#shared/domain/job-state.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/job-view.ts';
+import { formatValue } from '#shared/text/format-number.ts';
+import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 const JOBS_COUNT_MAX = 10_000;
@@ -109,7 +109,7 @@ function describeTrials({ tuning }: JobView): string {
     return '-';
   }
   const objective = tuning.best?.objective ?? null;
-  const best = objective === null ? '' : `, best ${formatNumber(objective)}`;
+  const best = objective === null ? '' : `, best ${formatValue(objective)}`;
   const optimal = tuning.optimal === null ? '' : `, ${tuning.optimal.count} optimal`;
   return `${countProgress(tuning)} trials${best}${optimal}`;
 }

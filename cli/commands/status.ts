@@ -6,8 +6,9 @@ import type { Command, Invocation } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeEndpoints } from '#cli/render/describe-endpoints.ts';
 import { CHANGE_COLUMNS, formatChange } from '#cli/render/describe-history.ts';
-import { formatBytes, formatDuration } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
+import { formatBytes } from '#shared/text/format-number.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 
 const TRANSITIONS_SHOWN_MAX = 20;
 const POLL_MS = 300;

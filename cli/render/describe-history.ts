@@ -1,7 +1,8 @@
-import { formatDuration, formatUtc } from '#cli/render/format.ts';
+import { formatUtc } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { elapsedMs } from '#shared/domain/history.ts';
 import type { HistoryEntry } from '#shared/domain/history-entry.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 
 /** Formats the history of a job or tuning with the time between two events; no lines if it is empty. */
 export function describeHistory(history: readonly HistoryEntry[]): readonly string[] {

@@ -1,7 +1,7 @@
 import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
-import { formatAgo, formatDuration, formatMoment } from '#cli/render/format.ts';
+import { formatMoment } from '#cli/render/format.ts';
 import { formatImages } from '#cli/render/format-images.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
@@ -9,6 +9,8 @@ import { LABELS } from '#shared/diagnosis/rules/labels.ts';
 import { CAUSES } from '#shared/domain/cause.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
+import { formatBytes, formatPercent, formatValue } from '#shared/text/format-number.ts';
+import { formatAgo, formatClock, formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The length of the root line that is shown, which is enough to find it in the evidence. */
@@ -116,11 +118,6 @@ export function describeKeptBriefly({ kept }: JobView): string {
   return kept === null || kept.releaseTime !== null ? '' : `VM kept until ${formatClock(kept.untilTime)}`;
 }
 
-/** Hours and minutes of this machine's time zone: `14:05`. */
-function formatClock(time: string): string {
-  return new Date(time).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
-}
-
 function describeTrial({ tuningId, trialId }: NonNullable<JobView['trial']>): string {
   return `${trialId} of tuning ${tuningId}; for its values and measurements: ${programName()} trials ${tuningId} ${trialId}`;
 }
@@ -140,8 +137,8 @@ export function describePrice({ totalUsd, perHourUsd, billedSeconds, asOf }: Job
   if (totalUsd === null || perHourUsd === null) {
     return `unknown for these machines (${billed})`;
   }
-  const rate = `$${perHourUsd.toFixed(4)} per hour`;
-  return `$${totalUsd.toFixed(4)} on Google Cloud: ${billed} at ${rate} (list prices as of ${asOf})`;
+  const rate = `${formatUsd(perHourUsd)} per hour`;
+  return `${formatUsd(totalUsd)} on Google Cloud: ${billed} at ${rate} (list prices as of ${asOf})`;
 }
 
 /** `pageUrl`: address of the page, which has a section for each diagnosis, with examples; null if it has none. */
@@ -209,27 +206,20 @@ export function describeProgress({
   metrics,
 }: Pick<ReplicaView, 'step' | 'stepsMax' | 'metrics'>): string {
   const steps = step === null ? [] : [`step ${step}${stepsMax === null ? '' : ` of ${stepsMax}`}`];
-  const values = Object.entries(metrics).map(
-    ([name, value]) => `${name} ${typeof value === 'number' ? Number(value.toPrecision(4)) : value}`,
-  );
+  const values = Object.entries(metrics).map(([name, value]) => `${name} ${formatValue(value)}`);
   return [...steps, ...values].join(', ');
 }
 
 function describeUsage({ cpuFraction, memoryBytes, diskBytes, gpus }: ReplicaView): string {
   const parts = [
-    cpuFraction === null ? '' : `CPU ${Math.round(cpuFraction * 100)} %`,
-    memoryBytes === null ? '' : `memory ${formatMib(memoryBytes)}`,
-    diskBytes === null ? '' : `disk ${formatMib(diskBytes)}`,
+    cpuFraction === null ? '' : `CPU ${formatPercent(cpuFraction)}`,
+    memoryBytes === null ? '' : `memory ${formatBytes(memoryBytes)}`,
+    diskBytes === null ? '' : `disk ${formatBytes(diskBytes)}`,
     ...gpus.map(
-      ({ name, busyFraction, memoryBytes: bytes }) =>
-        `${name} ${Math.round(busyFraction * 100)} %, ${formatMib(bytes)}`,
+      ({ name, busyFraction, memoryBytes: bytes }) => `${name} ${formatPercent(busyFraction)}, ${formatBytes(bytes)}`,
     ),
   ];
   return parts.filter(Boolean).join(', ');
-}
-
-function formatMib(sizeBytes: number): string {
-  return `${Math.round(sizeBytes / 2 ** 20)} MiB`;
 }
 
 function indent(text: string): readonly string[] {

@@ -1,12 +1,10 @@
-import { formatNumber } from '#cli/render/describe-trial.ts';
 import { formatUtc } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import type { SeriesIndex, SeriesKind, SeriesPage } from '#shared/protocol/metric-series.ts';
+import { formatInUnit, formatValue } from '#shared/text/format-number.ts';
 
 type Series = SeriesIndex['series'][number];
 type Value = Series['last']['value'];
-
-const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
 
 /** One point of one series. */
 export type PointRow = {
@@ -24,10 +22,10 @@ export function formatSeries(series: readonly Series[]): string {
   const rows = series.map((one) => [
     plain(one.name),
     one.replica,
-    formatValue(one.last.value, one.unit),
+    formatInUnit(one.last.value, one.unit),
     one.last.step === null ? '-' : String(one.last.step),
-    one.min === null ? '-' : formatValue(one.min, one.unit),
-    one.max === null ? '-' : formatValue(one.max, one.unit),
+    one.min === null ? '-' : formatInUnit(one.min, one.unit),
+    one.max === null ? '-' : formatInUnit(one.max, one.unit),
     String(one.pointCount),
   ]);
   return formatTable(['METRIC', 'REPLICA', 'LAST', 'STEP', 'MIN', 'MAX', 'POINTS'], rows);
@@ -81,20 +79,9 @@ export function formatPoints(rows: readonly PointRow[]): string {
       String(attempt),
       step === null ? '-' : String(step),
       formatUtc(time),
-      formatValue(value, null),
+      formatValue(value),
     ]),
   );
-}
-
-function formatValue(value: Value, unit: string | null): string {
-  if (typeof value === 'string') {
-    return value;
-  }
-  if (unit?.startsWith('bytes')) {
-    const exponent = Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
-    return `${formatNumber(value / 1_024 ** exponent)} ${BYTE_UNITS[exponent]}${unit === 'bytes' ? '' : '/s'}`;
-  }
-  return unit === null || unit === 'fraction' ? formatNumber(value) : `${formatNumber(value)} ${unit}`;
 }
 
 /** Names come from programs: escape sequences would reach the terminal. */

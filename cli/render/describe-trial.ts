@@ -1,23 +1,12 @@
 import type { Output } from '#cli/core/command.ts';
-import { formatDuration } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { durationMsOf, parameterNames } from '#cli/render/sort-trials.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
+import { formatParameters, formatValue } from '#shared/text/format-number.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
-
-/** At most 4 significant digits, without trailing zeros. */
-export function formatNumber(value: number): string {
-  return String(Number(value.toPrecision(4)));
-}
-
-/** `learning_rate=0.031 optimizer=adam`. */
-export function formatParameters({ parameters }: Pick<TrialView, 'parameters'>): string {
-  return Object.entries(parameters)
-    .map(([name, value]) => `${name}=${typeof value === 'number' ? formatNumber(value) : value}`)
-    .join(' ');
-}
 
 /** Formats trials as a table with a column per parameter. */
 export function formatTrials(
@@ -31,17 +20,13 @@ export function formatTrials(
   const rows = trials.map((trial) => [
     trial.trialId,
     `${paintState(trial.state, output)}${trial.isTrialStoppedEarly ? ', stopped early' : ''}${optimal.has(trial) ? ', optimal' : ''}`,
-    ...objectiveValues(trial, tuning).map((value) => (value === null ? '-' : formatNumber(value))),
-    trial.step === null ? '-' : formatNumber(trial.step),
-    ...names.map((name) => formatValue(trial.parameters[name])),
+    ...objectiveValues(trial, tuning).map((value) => (value === null ? '-' : formatValue(value))),
+    trial.step === null ? '-' : formatValue(trial.step),
+    ...names.map((name) => formatValue(trial.parameters[name] ?? '-')),
     formatDurationOf(trial),
     trial.costUsd === null ? '-' : formatUsd(trial.costUsd),
   ]);
   return formatTable(['TRIAL', 'STATE', ...metrics, 'STEP', ...names, 'DURATION', 'COST'], rows);
-}
-
-function formatValue(value: string | number | undefined): string {
-  return value === undefined ? '-' : typeof value === 'number' ? formatNumber(value) : value;
 }
 
 function formatDurationOf(trial: TrialView): string {
@@ -70,7 +55,7 @@ export function betterOf(
 export function formatObjectives(trial: TrialView, tuning: TuningView): string {
   const values = objectiveValues(trial, tuning);
   return listObjectives(tuning)
-    .map(({ metricId }, index) => `${metricId} ${formatNumber(values[index] ?? Number.NaN)}`)
+    .map(({ metricId }, index) => `${metricId} ${formatValue(values[index] ?? Number.NaN)}`)
     .join(', ');
 }
 
@@ -91,7 +76,7 @@ export function formatEndedTrial(
   const repeated = repeats === null ? '' : ` (repeats trial ${repeats})`;
   return [
     `trial ${trialId.padEnd(3)} ${result}${repeated}`,
-    paint(formatParameters(trial), 'dim', output),
+    paint(formatParameters(trial.parameters), 'dim', output),
     best === undefined ? '' : describeBest(best, trialId),
   ]
     .filter((part) => part !== '')
@@ -99,5 +84,5 @@ export function formatEndedTrial(
 }
 
 function describeBest({ trialId, objective }: BestSoFar, ownId: string): string {
-  return trialId === ownId ? '← best so far' : `(best so far: ${formatNumber(objective)}, trial ${trialId})`;
+  return trialId === ownId ? '← best so far' : `(best so far: ${formatValue(objective)}, trial ${trialId})`;
 }

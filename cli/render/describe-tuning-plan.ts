@@ -1,7 +1,7 @@
-import { formatDuration } from '#cli/render/format.ts';
 import { priceOf } from '#shared/catalog/price.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { objectiveMetricsOf, type Parameter, type Study } from '#shared/domain/study.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 type PlanOptions = {

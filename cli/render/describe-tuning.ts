@@ -2,7 +2,7 @@ import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeCause, formatFacts } from '#cli/render/describe-job.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
-import { formatNumber, formatParameters, formatTrials } from '#cli/render/describe-trial.ts';
+import { formatTrials } from '#cli/render/describe-trial.ts';
 import { formatMoment, formatUtc } from '#cli/render/format.ts';
 import { formatImages } from '#cli/render/format-images.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
@@ -10,6 +10,7 @@ import type { JobView } from '#shared/protocol/job-view.ts';
 import { listObjectives } from '#shared/protocol/objectives.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
+import { formatParameters, formatValue } from '#shared/text/format-number.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The job of a tuning. */
@@ -124,9 +125,9 @@ export function describeProgress(tuning: TuningView): string {
 }
 
 function describeBest({ metricId }: TuningView, best: TrialView): string {
-  const objective = best.objective === null ? '' : ` ${formatNumber(best.objective)}`;
-  const step = best.step === null ? '' : ` at step ${formatNumber(best.step)}`;
-  return `trial ${best.trialId}: ${metricId}${objective}${step}\n              ${formatParameters(best)}`;
+  const objective = best.objective === null ? '' : ` ${formatValue(best.objective)}`;
+  const step = best.step === null ? '' : ` at step ${formatValue(best.step)}`;
+  return `trial ${best.trialId}: ${metricId}${objective}${step}\n              ${formatParameters(best.parameters)}`;
 }
 
 /** Which trials are optimal, and how many more there are than the view has. */
@@ -141,8 +142,8 @@ function describeOptimal({ count, trials }: NonNullable<TuningView['optimal']>):
 /** Set if the metric is noisy: the best report was also lucky. */
 function describeRecommended({ metricId }: TuningView, found: NonNullable<TuningView['recommended']>): string {
   const { trial, expectedObjective } = found;
-  const expected = `${metricId} ${formatNumber(expectedObjective)} expected, given the noise of all trials`;
-  return `trial ${trial.trialId}: ${expected}\n              ${formatParameters(trial)}`;
+  const expected = `${metricId} ${formatValue(expectedObjective)} expected, given the noise of all trials`;
+  return `trial ${trial.trialId}: ${expected}\n              ${formatParameters(trial.parameters)}`;
 }
 
 /** The result of a tuning in one line: `12 of 40 trials, best trial 7: accuracy 0.9833 with learning_rate=0.03`. */
@@ -156,7 +157,7 @@ export function describeResult({ tuning }: TuningJob): string {
       ? `optimal: ${describeOptimal(optimal)}`
       : best === null || best.objective === null
         ? 'no trial has a result'
-        : `best trial ${best.trialId}: ${metricId} ${formatNumber(best.objective)} with ${formatParameters(best)}`,
+        : `best trial ${best.trialId}: ${metricId} ${formatValue(best.objective)} with ${formatParameters(best.parameters)}`,
   ];
   return parts.join('; ');
 }

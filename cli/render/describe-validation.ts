@@ -6,6 +6,8 @@ import { type Gpus, gpusOf } from '#shared/catalog/catalog.ts';
 import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validate-job-file.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
+import { formatPercent } from '#shared/text/format-number.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** With `--package`, what is sound but could be better. */
 export type Validation = JobFileValidation & { readonly hints?: readonly Problem[] };
@@ -111,10 +113,6 @@ function describePrice(price: JobFilePrice | null): readonly string[] {
 }
 
 function describeSaving(vertex: number, onDemand: number, spot: number | null): string {
-  const percentOf = (price: number) => `${Math.round((1 - price / vertex) * 100)} %`;
+  const percentOf = (price: number) => formatPercent(1 - price / vertex);
   return `${percentOf(onDemand)} cheaper on demand${spot === null ? '' : `, ${percentOf(spot)} on Spot`}`;
-}
-
-function formatUsd(usd: number): string {
-  return `$${usd.toFixed(2)}`;
 }

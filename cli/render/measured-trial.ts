@@ -1,13 +1,14 @@
 import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { formatFacts } from '#cli/render/describe-job.ts';
-import { formatNumber } from '#cli/render/describe-trial.ts';
 import type { TuningJob } from '#cli/render/describe-tuning.ts';
-import { formatDuration, formatMoment } from '#cli/render/format.ts';
+import { formatMoment } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { listObjectives, objectiveValues } from '#shared/protocol/objectives.ts';
 import type { TrialView } from '#shared/protocol/tuning-view.ts';
+import { formatValue } from '#shared/text/format-number.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** A trial with what its program has reported; a value that is not finite is a text. */
@@ -55,7 +56,7 @@ export function describeMeasuredTrial(trial: MeasuredTrial, { job, nowMs, output
 }
 
 function formatObjective(objective: number | null | undefined, step: number | null): string {
-  const at = step === null ? '' : ` at step ${formatNumber(step)}`;
+  const at = step === null ? '' : ` at step ${formatValue(step)}`;
   return objective == null ? '-' : `${objective}${at}`;
 }
 
@@ -64,15 +65,11 @@ function formatCurve({ curve }: MeasuredTrial): string {
   const stride = Math.ceil(curve.length / POINTS_SHOWN_MAX);
   const shown = curve.filter((_, index) => index === curve.length - 1 || index % stride === 0);
   const rows = shown.map(({ step, elapsedMs, values }) => [
-    formatNumber(step),
+    formatValue(step),
     formatDuration(elapsedMs),
-    ...names.map((name) => formatValue(values[name])),
+    ...names.map((name) => formatValue(values[name] ?? '-')),
   ]);
   return formatTable(['STEP', 'ELAPSED', ...names], rows);
-}
-
-function formatValue(value: number | string | undefined): string {
-  return value === undefined ? '-' : typeof value === 'number' ? formatNumber(value) : value;
 }
 
 function indent(text: string): readonly string[] {

@@ -1,6 +1,7 @@
 import type { ChartProps } from '#dashboard/charts/chart-links.ts';
-import { formatInUnit, formatX } from '#dashboard/charts/shape/format-axis.ts';
+import { formatX } from '#dashboard/charts/shape/format-axis.ts';
 import { nearestIndex, type ShapedCurves } from '#dashboard/charts/shape/shape-curves.ts';
+import { formatInUnit } from '#shared/text/format-number.ts';
 
 /** A chart as it is drawn. */
 export type Drawn = { readonly shaped: ShapedCurves; readonly props: Pick<ChartProps, 'curves' | 'unit' | 'axis'> };

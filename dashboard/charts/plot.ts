@@ -191,11 +191,7 @@ function splitDurations([plot, , min, max]: SplitsArguments): number[] {
 }
 
 function tickOfX(at: number, axis: XAxis): string {
-  return axis === 'step'
-    ? formatTick(at, '')
-    : formatX(at, axis)
-        .replace(/^\+/, '')
-        .replace(/ 00[sm]$/, '');
+  return axis === 'step' ? formatTick(at, '') : formatX(at, axis).replace(/^\+/, '');
 }
 
 /** A triangle at the lower edge for each value that is not finite. */

@@ -1,9 +1,10 @@
 import { useMemo } from 'preact/hooks';
 import type { ChartProps } from '#dashboard/charts/chart-links.ts';
-import { formatInUnit, formatX } from '#dashboard/charts/shape/format-axis.ts';
+import { formatX } from '#dashboard/charts/shape/format-axis.ts';
 import { shapeCurves } from '#dashboard/charts/shape/shape-curves.ts';
 import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
+import { formatInUnit } from '#shared/text/format-number.ts';
 
 const ROWS_MAX = 200;
 

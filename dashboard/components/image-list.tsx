@@ -1,11 +1,10 @@
 import { CopyButton } from '#dashboard/components/copy-button.tsx';
-import { formatBytes } from '#dashboard/format/format-number.ts';
 import type { ImageView } from '#shared/protocol/job-view.ts';
 import { describeImages } from '#shared/text/describe-images.ts';
 
 /** The images of a job's containers, as they were found in their registries. */
 export function ImageList({ images }: { readonly images: readonly ImageView[] }) {
-  const facts = describeImages(images, formatBytes);
+  const facts = describeImages(images);
   return (
     <section class="card code-card" aria-label={facts.length === 1 ? 'Image' : 'Images'}>
       <header class="section-header">

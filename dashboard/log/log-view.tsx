@@ -4,7 +4,6 @@ import { Dialog } from '#dashboard/components/dialog.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
-import { formatCount } from '#dashboard/format/format-number.ts';
 import { plainText } from '#dashboard/log/ansi-text.ts';
 import {
   LOG_LINES_MAX,
@@ -18,6 +17,7 @@ import { LogRowView } from '#dashboard/log/log-row.tsx';
 import { LogToolbar } from '#dashboard/log/log-toolbar.tsx';
 import { useRegExpSearch } from '#dashboard/log/reg-exp-search.ts';
 import { useLog } from '#dashboard/log/use-log.ts';
+import { formatCount } from '#shared/text/format-number.ts';
 
 const ROW_PX = 20;
 /** Rows above and below the visible ones, so that scrolling shows no empty space. */

@@ -1,3 +1,5 @@
+import { formatBytes } from '#shared/text/format-number.ts';
+
 /** The part of a digest's 64 characters that registries and engines show. */
 const DIGEST_CHARACTERS_SHOWN = 12;
 
@@ -20,10 +22,7 @@ export type ImageFact = {
 };
 
 /** The different images of a job, each with the groups that run it. */
-export function describeImages(
-  images: readonly PinnedGroup[],
-  formatBytes: (sizeBytes: number) => string,
-): readonly ImageFact[] {
+export function describeImages(images: readonly PinnedGroup[]): readonly ImageFact[] {
   const keyOf = ({ requested, digest }: PinnedGroup) => `${requested} ${digest}`;
   const groups = Map.groupBy(images, keyOf);
   return [...groups.values()].flatMap((same) => {

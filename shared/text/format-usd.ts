@@ -1,4 +1,11 @@
-/** `$1.23`; `$0.0123` for an amount below a dollar. */
-export function formatUsd(usd: number): string {
-  return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
+/** `$0.0042`, `$0.42`, `$1,204.50`; `–` for an unknown price. */
+export function formatUsd(usd: number | null): string {
+  if (usd === null) {
+    return '–';
+  }
+  if (usd > 0 && usd < 0.0001) {
+    return '<$0.0001';
+  }
+  const digits = usd > 0 && usd < 0.01 ? 4 : 2;
+  return `$${usd.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }

@@ -136,7 +136,7 @@ describe('a tuning with two objectives', () => {
     }
     const caption = await page.$eval('.front-caption', (one) => (one as HTMLElement).innerText);
     expect(caption).toContain(
-      'Trial 30, optimal: accuracy 0.9742, latency_ms 35.73; hidden 126, learning_rate 6.20e-4',
+      'Trial 30, optimal: accuracy 0.9742, latency_ms 35.73; hidden=126 learning_rate=0.0006204',
     );
     await page.mouse.down();
     await page.mouse.up();

@@ -5,9 +5,10 @@ import type { Output } from '#cli/core/command.ts';
 import { bareProgramName } from '#cli/core/program-name.ts';
 import { describeCause, describePrice, describeProgress } from '#cli/render/describe-job.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
-import { formatDuration, shortenPath } from '#cli/render/format.ts';
+import { shortenPath } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 
 type Outcome = {
   readonly job: JobView;

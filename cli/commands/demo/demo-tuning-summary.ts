@@ -3,11 +3,12 @@ import { EXAMPLE_DIR } from '#cli/commands/demo/demo-job.ts';
 import type { Output } from '#cli/core/command.ts';
 import { bareProgramName } from '#cli/core/program-name.ts';
 import { describeCause, formatFacts } from '#cli/render/describe-job.ts';
-import { formatParameters } from '#cli/render/describe-trial.ts';
 import { describeProgress, type TuningJob } from '#cli/render/describe-tuning.ts';
-import { formatDuration, shortenPath } from '#cli/render/format.ts';
+import { shortenPath } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { formatParameters } from '#shared/text/format-number.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The model of one training, with its accuracy on digits that have chosen no setting. */
@@ -30,7 +31,7 @@ export function summarizeTuning(outcome: Outcome, options: SummaryOptions): stri
   const remaining = vms.map(({ vmName, status }) => `${vmName} (${status})`);
   const facts = formatFacts([
     ['progress', describeProgress(search.tuning)],
-    ['best', best && `trial ${best.trialId}: ${formatParameters(best)}`],
+    ['best', best && `trial ${best.trialId}: ${formatParameters(best.parameters)}`],
     ['test', describeTest(models)],
     ['model', models.best?.modelFile ? shortenPath(cwd, models.best.modelFile) : null],
     ['time', search.endTime && formatDuration(Date.parse(search.endTime) - Date.parse(search.createTime))],

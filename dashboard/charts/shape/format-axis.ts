@@ -1,40 +1,19 @@
 import type { XAxis } from '#dashboard/charts/shape/x-axis.ts';
-import { formatBytes, formatPercent, formatUsd, formatValue } from '#dashboard/format/format-number.ts';
-import { formatDuration } from '#dashboard/format/format-time.ts';
+import { formatInUnit, formatValue } from '#shared/text/format-number.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** A position on the x-axis, as the legend shows it. */
 export function formatX(x: number, axis: XAxis): string {
   switch (axis) {
     case 'step':
-      return `step ${Number.isInteger(x) ? x.toLocaleString('en-US') : formatValue(x)}`;
+      return `step ${formatValue(x)}`;
     case 'relative':
       return `${x < 0 ? '−' : '+'}${formatDuration(Math.abs(x))}`;
     case 'wall':
       return new Date(x).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
     case 'cost':
       return formatUsd(x);
-  }
-}
-
-/** A value in the unit of its series: `64%`, `1.2 GiB`, `310 W`; a number without a unit. */
-export function formatInUnit(value: number, unit: string): string {
-  switch (unit) {
-    case 'fraction':
-      return formatPercent(value);
-    case 'bytes':
-      return formatBytes(value);
-    case 'bytes per second':
-    case 'bytes/second':
-    case 'bytesPerSecond':
-      return `${formatBytes(value)}/s`;
-    case 'watts':
-      return `${Math.round(value)} W`;
-    case 'celsius':
-      return `${Math.round(value)} °C`;
-    case 'hertz':
-      return `${formatValue(value / 1e6)} MHz`;
-    default:
-      return formatValue(value);
   }
 }
 

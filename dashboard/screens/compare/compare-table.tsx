@@ -2,12 +2,13 @@ import { useState } from 'preact/hooks';
 import { seriesVariable } from '#dashboard/charts/colors.ts';
 import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
-import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { COLOR_COUNT } from '#dashboard/screens/compare/compare-charts.tsx';
 import { type ComparedJob, namesOf } from '#dashboard/screens/compare/parameters.ts';
 import { sortRows } from '#dashboard/screens/compare/sort-rows.ts';
+import { formatValue } from '#shared/text/format-number.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 const METRICS_MAX = 12;
 

@@ -1,8 +1,8 @@
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
-import { formatPercent } from '#dashboard/format/format-number.ts';
 import { DropZone } from '#dashboard/screens/drop/drop-zone.tsx';
 import { type SubmissionStep, useSubmission } from '#dashboard/screens/drop/use-submission.ts';
 import { VerdictView } from '#dashboard/screens/drop/verdict-view.tsx';
+import { formatPercent } from '#shared/text/format-number.ts';
 
 /** Submits a package: its findings, machines and price before it starts. */
 export function DropScreen() {

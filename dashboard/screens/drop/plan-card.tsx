@@ -1,6 +1,6 @@
-import { formatUsd } from '#dashboard/format/format-number.ts';
-import { formatDuration } from '#dashboard/format/format-time.ts';
 import type { SubmissionVerdict } from '#shared/protocol/submission.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 type Plan = NonNullable<SubmissionVerdict['plan']>;
 

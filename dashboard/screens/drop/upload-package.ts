@@ -1,6 +1,6 @@
 import { ApiError } from '#dashboard/client/api-error.ts';
 import { send } from '#dashboard/client/request.ts';
-import { formatBytes } from '#dashboard/format/format-number.ts';
+import { formatBytes } from '#shared/text/format-number.ts';
 
 /**
  * Equal to UPLOAD_PART_BYTES_MAX and UPLOAD_PARTS_MAX of shared/protocol/submission.ts, whose schemas the page does not

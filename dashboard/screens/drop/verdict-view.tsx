@@ -5,7 +5,6 @@ import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
 import { ImageList } from '#dashboard/components/image-list.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
-import { formatBytes, formatCount } from '#dashboard/format/format-number.ts';
 import { navigate } from '#dashboard/navigation/location.ts';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { JobFileEditor } from '#dashboard/screens/drop/job-file-editor.tsx';
@@ -13,6 +12,7 @@ import { PlanCard } from '#dashboard/screens/drop/plan-card.tsx';
 import type { Submission, SubmissionStep } from '#dashboard/screens/drop/use-submission.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { SubmissionVerdict } from '#shared/protocol/submission.ts';
+import { formatBytes, formatCount } from '#shared/text/format-number.ts';
 
 type Verdict = Extract<SubmissionStep, { step: 'VERDICT' }>;
 type Props = { readonly submission: Submission; readonly shown: Verdict };

@@ -3,10 +3,10 @@ import { CopyButton } from '#dashboard/components/copy-button.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { ImageList } from '#dashboard/components/image-list.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
-import { formatBytes } from '#dashboard/format/format-number.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { formatBytes } from '#shared/text/format-number.ts';
 
 /** The job file as it was submitted, what was found in it, and the command that submits it again. */
 export function DefinitionPanel({ job }: { readonly job: JobView }) {

@@ -1,6 +1,7 @@
-import { formatUsd } from '#dashboard/format/format-number.ts';
-import { formatClock, formatDateTime, formatDuration } from '#dashboard/format/format-time.ts';
+import { formatDateTime } from '#dashboard/format/format-time.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { formatClock, formatDuration } from '#shared/text/format-time.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The VM of a failed program that is still billed, until when, and what it costs; null if none is kept now. */
 export function describeKept({ kept }: Pick<JobView, 'kept'>, now: number): string | null {

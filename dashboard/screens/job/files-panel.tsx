@@ -5,11 +5,11 @@ import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
-import { formatBytes } from '#dashboard/format/format-number.ts';
 import { formatDateTime } from '#dashboard/format/format-time.ts';
 import { setQuery, useQuery } from '#dashboard/navigation/location.ts';
 import type { FileRole, JobFileEntry, JobFiles } from '#shared/protocol/job-files.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { formatBytes } from '#shared/text/format-number.ts';
 
 const ROLE_NAMES: Readonly<Record<FileRole, string>> = {
   LOG: 'log',

@@ -1,12 +1,12 @@
 import { Alert } from '#dashboard/components/alert.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
-import { formatAge } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfDiagnosis } from '#dashboard/navigation/route.ts';
 import { chooseFindings } from '#dashboard/screens/job/choose-findings.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import { KeptVm } from '#dashboard/screens/job/kept-vm.tsx';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { formatAgo } from '#shared/text/format-time.ts';
 
 type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
 
@@ -63,7 +63,7 @@ function HealthAlert({ finding, now }: HealthAlertProps) {
       tone="warning"
       code={finding.code}
       title={finding.message}
-      note={`${finding.replica}, ${formatAge(now - Date.parse(finding.sinceTime))}`}
+      note={`${finding.replica}, ${formatAgo(finding.sinceTime, now)}`}
     >
       <p class="user-text">{finding.remedy}</p>
       <Evidence lines={finding.evidence} isOpen={false} />

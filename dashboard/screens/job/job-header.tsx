@@ -1,13 +1,15 @@
 import type { ComponentChildren } from 'preact';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
 import { summarizeMachines } from '#dashboard/format/format-machines.ts';
-import { formatPercent, formatUsd } from '#dashboard/format/format-number.ts';
-import { formatAge, formatDateTime, formatDuration } from '#dashboard/format/format-time.ts';
+import { formatDateTime } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { JobActions } from '#dashboard/screens/job/job-actions.tsx';
 import { progressOf, ranMs } from '#dashboard/screens/job/progress.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { formatPercent } from '#shared/text/format-number.ts';
+import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
 
@@ -62,7 +64,7 @@ function JobFacts({ job, now }: Pick<Props, 'job' | 'now'>) {
         <span class="fact-more">{formatUsd(perHourUsd)}/h</span>
       </Fact>
       <Fact name="Created" title={formatDateTime(job.createTime)}>
-        {formatAge(now - Date.parse(job.createTime))}
+        {formatAgo(job.createTime, now)}
       </Fact>
       {job.tuning === null && (
         <Fact name="Ran" title="Time in which the program ran, over all attempts">

@@ -2,8 +2,9 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { ChartLinks, XRange } from '#dashboard/charts/chart-links.ts';
 import { seriesVariable } from '#dashboard/charts/colors.ts';
 import type { XAxis } from '#dashboard/charts/shape/x-axis.ts';
-import { formatDateTime, formatDuration } from '#dashboard/format/format-time.ts';
+import { formatDateTime } from '#dashboard/format/format-time.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 
 type Props = {
   readonly job: JobView;

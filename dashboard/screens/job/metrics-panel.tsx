@@ -5,7 +5,6 @@ import { originOf } from '#dashboard/charts/shape/x-axis.ts';
 import { useResource } from '#dashboard/client/use-resource.ts';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
-import { formatCount } from '#dashboard/format/format-number.ts';
 import { type ChartSettings, useChartSettings } from '#dashboard/screens/job/chart-settings.ts';
 import { ChartToolbar, MetricSearch } from '#dashboard/screens/job/chart-toolbar.tsx';
 import { JobTimeline, timeDomain, toAxis } from '#dashboard/screens/job/job-timeline.tsx';
@@ -15,6 +14,7 @@ import { SystemCharts } from '#dashboard/screens/job/system-charts.tsx';
 import { useStore } from '#dashboard/store/use-store.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SeriesIndex } from '#shared/protocol/metric-series.ts';
+import { formatCount } from '#shared/text/format-number.ts';
 
 /** The attempts, what the program reported and what its machines did, with one cursor. */
 export function MetricsPanel({ job }: { readonly job: JobView }) {

@@ -4,13 +4,13 @@ import type { ChartLinks, XRange } from '#dashboard/charts/chart-links.ts';
 import type { ProgramChart } from '#dashboard/charts/shape/group-series.ts';
 import type { Curve } from '#dashboard/charts/shape/shape-curves.ts';
 import { costAt, originOf } from '#dashboard/charts/shape/x-axis.ts';
-import { formatCount } from '#dashboard/format/format-number.ts';
 import type { ChartSettings } from '#dashboard/screens/job/chart-settings.ts';
 import { pinnedMetrics, togglePinned } from '#dashboard/screens/job/pinned-metrics.ts';
 import { useChartPoints } from '#dashboard/screens/job/use-chart-points.ts';
 import { useStore } from '#dashboard/store/use-store.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SeriesPoints } from '#shared/protocol/metric-series.ts';
+import { formatCount } from '#shared/text/format-number.ts';
 
 const HEIGHT_PX = 176;
 

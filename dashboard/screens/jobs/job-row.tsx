@@ -3,8 +3,7 @@ import { Icon } from '#dashboard/components/icon.tsx';
 import { memo } from '#dashboard/components/memo.ts';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
 import { summarizeMachines } from '#dashboard/format/format-machines.ts';
-import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
-import { formatAge, formatDateTime, formatDuration } from '#dashboard/format/format-time.ts';
+import { formatDateTime } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { describeKeptBriefly } from '#dashboard/screens/job/describe-kept.ts';
@@ -12,6 +11,9 @@ import { describeProgress, isEnded, mainMetricOf } from '#dashboard/screens/jobs
 import { Sparkline } from '#dashboard/screens/jobs/sparkline.tsx';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { Sparkline as Line } from '#shared/protocol/sparklines.ts';
+import { formatValue } from '#shared/text/format-number.ts';
+import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 type Props = {
   readonly job: JobView;
@@ -106,7 +108,7 @@ function CreatedCell({ job, now }: Pick<Props, 'job' | 'now'>) {
   return (
     <>
       <span class="job-line" title={formatDateTime(job.createTime)}>
-        {formatAge(now - Date.parse(job.createTime))}
+        {formatAgo(job.createTime, now)}
       </span>
       <span class="job-line muted">{describeDuration(job, now)}</span>
     </>

@@ -3,7 +3,6 @@ import { TableHead } from '#dashboard/components/data-table.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { useRowWindow } from '#dashboard/components/use-window.ts';
-import { formatCount } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { useQuery } from '#dashboard/navigation/location.ts';
 import { addressOfComparison } from '#dashboard/navigation/route.ts';
@@ -14,6 +13,7 @@ import { JOB_COLUMNS, JobRow } from '#dashboard/screens/jobs/job-row.tsx';
 import { RunningLine } from '#dashboard/screens/jobs/running-line.tsx';
 import { useJobList } from '#dashboard/screens/jobs/use-job-list.ts';
 import { useSparklines } from '#dashboard/screens/jobs/use-sparklines.ts';
+import { formatCount } from '#shared/text/format-number.ts';
 
 /** The height of rows in jobs.css. It is fixed, so that only those near the visible part are rendered. */
 const ROW_HEIGHT = 54;

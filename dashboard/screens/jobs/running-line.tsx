@@ -1,6 +1,7 @@
 import { useResource } from '#dashboard/client/use-resource.ts';
-import { formatCount, formatUsd } from '#dashboard/format/format-number.ts';
 import type { RunningSummary } from '#shared/protocol/running-summary.ts';
+import { formatCount } from '#shared/text/format-number.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The number and the cost of the VMs that run now: the first question about machines that cost money. */
 export function RunningLine() {

@@ -1,7 +1,7 @@
 import { memo } from '#dashboard/components/memo.ts';
-import { formatValue } from '#dashboard/format/format-number.ts';
 import { HEIGHT, pathOf, WIDTH } from '#dashboard/screens/jobs/sparkline-path.ts';
 import type { Sparkline as Line } from '#shared/protocol/sparklines.ts';
+import { formatValue } from '#shared/text/format-number.ts';
 
 /** The course of a metric as a line without axes; nothing below two points. */
 export const Sparkline = memo(function Sparkline({ line }: { readonly line: Line }) {

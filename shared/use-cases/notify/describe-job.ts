@@ -2,6 +2,8 @@ import type { NotifiedState } from '#shared/domain/notification.ts';
 import type { UploadRefused } from '#shared/protocol/job-update.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { TrialView } from '#shared/protocol/tuning-view.ts';
+import { formatCount, formatParameters, formatValue } from '#shared/text/format-number.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 import {
   type Notification,
@@ -30,7 +32,7 @@ export function describeJob(
   const warnings = warningsOf(view);
   const isFinal = view.endTime !== null;
   const kind = view.tuning === null ? '' : 'Tuning ';
-  const but = state === 'SUCCEEDED' && warnings.length > 0 ? `, but ${count(warnings.length, 'warning')}` : '';
+  const but = state === 'SUCCEEDED' && warnings.length > 0 ? `, but ${formatCount(warnings.length, 'warning')}` : '';
   const interruption = state === 'INTERRUPTED' ? view.attempts.at(-1) : undefined;
   const title = toTitle(`${kind}${view.jobId} ${state}${but}`);
   return {
@@ -56,7 +58,7 @@ export function describeRefusal(refused: UploadRefused): Content {
   const { source, jobId, problems, problemCount, report } = refused;
   const name = jobId ?? source.slice(source.lastIndexOf('/') + 1);
   const more = problemCount - problems.length;
-  const title = toTitle(`${name} REFUSED: ${count(problemCount, 'problem')}`);
+  const title = toTitle(`${name} REFUSED: ${formatCount(problemCount, 'problem')}`);
   return {
     tone: 'BAD',
     title,
@@ -111,7 +113,7 @@ function warningsOf({ health, warnings }: JobView) {
 }
 
 function factsOf(view: JobView, isFinal: boolean, pageUrl: string | undefined): Notification['facts'] {
-  const metrics = Object.entries(metricsOf(view)).map(([name, value]) => `${name} ${value}`);
+  const metrics = Object.entries(metricsOf(view)).map(([name, value]) => `${name} ${formatValue(value)}`);
   const { totalUsd } = view.price;
   const facts: (readonly [string, string | null])[] = [
     ['Duration', isFinal ? durationOf(view) : null],
@@ -119,7 +121,7 @@ function factsOf(view: JobView, isFinal: boolean, pageUrl: string | undefined): 
     ['Machines', view.machines.map(describeMachines).join(', ')],
     ['Attempts', view.attempt > 1 ? String(view.attempt) : null],
     ['Metrics', metrics.length > 0 ? metrics.join(', ') : null],
-    ['Optimal', view.tuning?.optimal == null ? null : count(view.tuning.optimal.count, 'trial')],
+    ['Optimal', view.tuning?.optimal == null ? null : formatCount(view.tuning.optimal.count, 'trial')],
     ['Best', view.tuning?.best == null ? null : describeTrial(view.tuning.best, view.tuning.metricId)],
     ['Cause', view.cause === null ? null : (view.cause.label ?? view.cause.code)],
     ['Outputs', isFinal ? view.jobDir : null],
@@ -136,8 +138,8 @@ function describeMachines({ count: number, machineType, accelerator }: JobView['
 
 function describeTrial({ trialId, objective, parameters }: TrialView, metricId: string): string {
   const values = Object.entries(parameters).slice(0, PARAMETERS_COUNT_MAX);
-  const shown = values.map(([name, value]) => `${name}=${typeof value === 'number' ? round(value) : value}`).join(' ');
-  return `${metricId} ${objective === null ? 'unknown' : round(objective)} in trial ${trialId}: ${shown}`;
+  const shown = formatParameters(Object.fromEntries(values));
+  return `${metricId} ${objective === null ? 'unknown' : formatValue(objective)} in trial ${trialId}: ${shown}`;
 }
 
 /** The last values that the master reported. */
@@ -158,17 +160,5 @@ function durationOf({ startTime, createTime, endTime }: JobView): string | null 
   if (endTime === null) {
     return null;
   }
-  const seconds = Math.max(0, Math.round((Date.parse(endTime) - Date.parse(startTime ?? createTime)) / 1_000));
-  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60)];
-  const [first, second] =
-    hours > 0
-      ? [`${hours} h`, `${minutes} min`]
-      : minutes > 0
-        ? [`${minutes} min`, `${seconds % 60} s`]
-        : [`${seconds} s`];
-  return second === undefined ? (first ?? null) : `${first} ${second}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+  return formatDuration(Date.parse(endTime) - Date.parse(startTime ?? createTime));
 }

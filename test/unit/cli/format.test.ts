@@ -1,30 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { matchesPattern } from '../../../cli/client/gs-uri.ts';
 import { measureStages, stageOf } from '../../../cli/commands/demo/demo-stages.ts';
-import { formatAgo, formatDuration, formatMoment } from '../../../cli/render/format.ts';
 import { replicaOf, viewOf } from '../../support/cli/test-cloud.ts';
-
-describe('times', () => {
-  it.each([
-    [0, '0.0 s'],
-    [840, '0.8 s'],
-    [9_999, '10.0 s'],
-    [10_400, '10 s'],
-    [59_700, '1 min'],
-    [61_000, '1 min 1 s'],
-    [3_600_000, '1 h'],
-    [3_661_000, '1 h 1 min'],
-    [2 * 86_400_000 + 3_600_000, '2 d 1 h'],
-  ])('%i ms is %s', (durationMs, expected) => {
-    expect(formatDuration(durationMs)).toBe(expected);
-  });
-
-  it('are relative and absolute, and never in the future', () => {
-    const time = '2026-11-21T06:00:00.000Z';
-    expect(formatMoment(time, Date.parse(time) + 180_000)).toBe('3 min ago (2026-11-21 06:00:00 UTC)');
-    expect(formatAgo(time, Date.parse(time) - 5_000)).toBe('just now');
-  });
-});
 
 describe('patterns of object names', () => {
   it.each([

@@ -100,12 +100,12 @@ describe('dropforge jobs describe', () => {
     cloud.jobs.set('one', [viewOf('one', { images: [master, { ...master, role: 'worker' }] })]);
     const other = { ...master, role: 'worker', digest: `sha256:${'b'.repeat(64)}`, platform: null };
     cloud.jobs.set('two', [viewOf('two', { images: [master, other] })]);
-    const ofMaster = 'digits:1 is sha256:aaaaaaaaaaaa, 48.0 MiB compressed, linux/amd64';
+    const ofMaster = 'digits:1 is sha256:aaaaaaaaaaaa, 48 MiB compressed, linux/amd64';
     const imageOf = async (jobId: string) =>
       (await cli('jobs', 'describe', jobId)).stdout.split('\n').find((line) => line.startsWith('  image'));
     expect(await imageOf('one')).toBe(`  image       ${ofMaster}`);
     expect(await imageOf('two')).toBe(
-      `  image       ${ofMaster} (master); digits:1 is sha256:bbbbbbbbbbbb, 48.0 MiB compressed (worker)`,
+      `  image       ${ofMaster} (master); digits:1 is sha256:bbbbbbbbbbbb, 48 MiB compressed (worker)`,
     );
   });
 
@@ -124,7 +124,7 @@ describe('dropforge jobs describe', () => {
       'History',
       '  TIME  AFTER  STATE  EVENT  ATTEMPT  DETAILS',
       '  2026-01-01 00:00:00 UTC  QUEUED  SUBMITTED  1  by ada@example.com',
-      '  2026-01-01 00:00:02 UTC  +2.0 s  QUEUED → PREPARING  PLACEMENT_CHOSEN  1  us-central1-a',
+      '  2026-01-01 00:00:02 UTC  +2 s  QUEUED → PREPARING  PLACEMENT_CHOSEN  1  us-central1-a',
       '  2026-01-01 00:00:50 UTC  +48 s  PREPARING → QUEUED  ATTEMPT_INTERRUPTED  1  PREEMPTED',
       '',
     ]);
@@ -151,7 +151,7 @@ describe('dropforge jobs describe', () => {
     );
     expect(stdout).toContain('(2026-11-21 06:01:05 UTC)');
     expect(stdout).toContain(
-      '$0.0016 on Google Cloud: 30 s of VM time at $0.1900 per hour (list prices as of 2026-08-01)',
+      '$0.0016 on Google Cloud: 30 s of VM time at $0.19 per hour (list prices as of 2026-08-01)',
     );
   });
 
@@ -209,7 +209,7 @@ describe('dropforge jobs describe', () => {
     const kept = { ...{ replica: 'master-0', vmName: 'vm-1', zone: 'us-central1-a', perHourUsd: 0.19 }, ...times };
     cloud.jobs.set('one', [viewOf('one', { state: 'FAILED', kept })]);
     const lines =
-      /VM vm-1 \(master-0\) is kept until \d\d:\d\d, \$0\.1900\/h\n +→ Look at it: .* exec one\n +→ End it: .* release one/;
+      /VM vm-1 \(master-0\) is kept until \d\d:\d\d, \$0\.19\/h\n +→ Look at it: .* exec one\n +→ End it: .* release one/;
     expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(lines);
     expect((await cli('jobs', 'wait', 'one')).stdout).toMatch(lines);
     expect((await cli('jobs', 'stream-logs', 'one')).stderr).toMatch(lines);

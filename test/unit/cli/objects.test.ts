@@ -243,7 +243,7 @@ describe('--all-versions', () => {
     const measured = async () => ((await cli('status', '--format=json')).json() as [{ storage: object }])[0].storage;
     expect((await cli('rm', '-r', 'gs://jobs/run')).code).toBe(0);
     expect(await measured()).toEqual({ sizeBytes: 72, noncurrentBytes: 72 });
-    expect((await cli('status')).stdout).toMatch(/^buckets {4}72 bytes on disk, 72 bytes of it noncurrent/m);
+    expect((await cli('status')).stdout).toMatch(/^buckets {4}72 B on disk, 72 B of it noncurrent/m);
     expect(await listed('-r', '-a', 'gs://jobs/run')).toEqual([
       expect.stringMatching(/^gs:\/\/jobs\/run\/log\.txt#\d+$/),
       expect.stringMatching(/^gs:\/\/jobs\/run\/model\.json#\d+$/),

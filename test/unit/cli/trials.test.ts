@@ -34,7 +34,7 @@ describe('dropforge trials', () => {
       ...['TRIAL', 'STATE', 'accuracy', 'STEP', 'learning_rate', 'hidden', 'optimizer', 'momentum', 'DURATION', 'COST'],
     ]);
     expect(lines[0]?.split(/\s{2,}/)).toEqual([
-      ...['2', 'SUCCEEDED', '0.97', '30', '-', '8', 'momentum', '0.9', '2 min 30 s', '$0.0100'],
+      ...['2', 'SUCCEEDED', '0.97', '30', '-', '8', 'momentum', '0.9', '2 min 30 s', '$0.01'],
     ]);
     expect(trialsIn(stdout)).toEqual(['2', '1', '4', '3', '5']);
     expect(lines[2]).toContain('SUCCEEDED, stopped early');
@@ -86,7 +86,7 @@ describe('dropforge trials', () => {
     expect(stdout).toContain('Trial 4 of search  SUCCEEDED');
     expect(stdout).toContain('accuracy    0.42 at step 3');
     expect(stdout).toMatch(/^ {2}learning_rate\s+0\.03125$/m);
-    expect(stdout).toMatch(/^ {2}2\s+2\.0 s\s+0\.2$/m);
+    expect(stdout).toMatch(/^ {2}2\s+2 s\s+0\.2$/m);
     expect(stdout).toContain('jobs stream-logs search --trial 4');
   });
 

@@ -58,7 +58,7 @@ describe('jobs describe of a tuning', () => {
     const image = { digest: `sha256:${'0a'.repeat(32)}`, sizeBytes: 1_048_576, platform: 'linux/amd64' };
     cloud.jobs.set('search', [ended({ images: [{ role: 'master', requested: 'a/b:1', ...image }] })]);
     const { stdout } = await cli('jobs', 'describe', 'search');
-    expect(stdout).toContain('a/b:1 is sha256:0a0a0a0a0a0a, 1.0 MiB compressed, linux/amd64');
+    expect(stdout).toContain('a/b:1 is sha256:0a0a0a0a0a0a, 1 MiB compressed, linux/amd64');
   });
 
   it('says why it ended early', async () => {

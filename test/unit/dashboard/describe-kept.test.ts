@@ -14,7 +14,7 @@ const NOW = Date.parse('2026-11-23T00:10:00.000Z');
 
 it('a VM that is kept is named with the time that is left and its price', () => {
   expect(describeKept({ kept: KEPT }, NOW)).toMatch(
-    /^The VM df-digits-a1-master-0 is kept for a look until .+ \(20m 00s left\), at \$0\.35 an hour\.$/,
+    /^The VM df-digits-a1-master-0 is kept for a look until .+ \(20 min left\), at \$0\.35 an hour\.$/,
   );
 });
 

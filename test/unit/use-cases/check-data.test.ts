@@ -145,7 +145,7 @@ describe('data that a job reads', () => {
       {
         code: 'DATA_IN_OTHER_REGION',
         message:
-          'gs://data is in europe-west4 and the VMs run in us-central1: data between them costs about $0.0500 per GiB. gs://data/train/ has 0.003 GiB, $0.0001 each time.',
+          'gs://data is in europe-west4 and the VMs run in us-central1: data between them costs about $0.05 per GiB. gs://data/train/ has 0.003 GiB, $0.0001 each time.',
       },
     ]);
   });

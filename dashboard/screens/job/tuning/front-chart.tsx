@@ -2,10 +2,8 @@ import { useMemo, useState } from 'preact/hooks';
 import { ChartCard } from '#dashboard/charts/chart-card.tsx';
 import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
-import { formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
-import { describeParameters } from '#dashboard/screens/job/tuning/describe-parameters.ts';
 import { FrontPlot } from '#dashboard/screens/job/tuning/front-plot.tsx';
 import {
   defaultAxes,
@@ -15,6 +13,7 @@ import {
 } from '#dashboard/screens/job/tuning/front-points.ts';
 import { listObjectives } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
+import { formatParameters, formatValue } from '#shared/text/format-number.ts';
 
 const HEIGHT_PX = 320;
 
@@ -93,7 +92,7 @@ function FrontTable({ points, axes }: { readonly points: readonly FrontPoint[]; 
     },
     { header: axes.x, class: 'number user-text', cell: ({ x }) => formatValue(x) },
     { header: axes.y, class: 'number user-text', cell: ({ y }) => formatValue(y) },
-    { header: 'Parameters', class: 'user-text', cell: ({ trial }) => describeParameters(trial) },
+    { header: 'Parameters', class: 'user-text', cell: ({ trial }) => formatParameters(trial.parameters) },
   ];
   const rowClass = ({ isOptimal }: FrontPoint) => (isOptimal ? 'row-best' : '');
   return (

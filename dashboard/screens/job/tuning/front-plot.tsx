@@ -1,12 +1,11 @@
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { seriesVariable, themeChanges } from '#dashboard/charts/colors.ts';
 import { createScatterPlot, type ScatterPlot } from '#dashboard/charts/scatter-plot.ts';
-import { formatValue } from '#dashboard/format/format-number.ts';
 import { navigate } from '#dashboard/navigation/location.ts';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
-import { describeParameters } from '#dashboard/screens/job/tuning/describe-parameters.ts';
 import type { FrontAxes, FrontPoint } from '#dashboard/screens/job/tuning/front-points.ts';
 import { useStore } from '#dashboard/store/use-store.ts';
+import { formatParameters, formatValue } from '#shared/text/format-number.ts';
 
 type Props = {
   readonly points: readonly FrontPoint[];
@@ -82,7 +81,7 @@ function describePoint(point: FrontPoint | undefined, axes: FrontAxes): string {
   }
   const { trial, x, y, isOptimal } = point;
   const values = `${axes.y} ${formatValue(y)}, ${axes.x} ${formatValue(x)}`;
-  return `Trial ${trial.trialId}${isOptimal ? ', optimal' : ''}: ${values}; ${describeParameters(trial)}`;
+  return `Trial ${trial.trialId}${isOptimal ? ', optimal' : ''}: ${values}; ${formatParameters(trial.parameters)}`;
 }
 
 /** The index after a key; null if the key moves nothing. */

@@ -3,7 +3,6 @@ import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import type { Order } from '#dashboard/components/sort-by.ts';
-import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfComparison, addressOfJob } from '#dashboard/navigation/route.ts';
 import { FrontChart } from '#dashboard/screens/job/tuning/front-chart.tsx';
@@ -12,6 +11,8 @@ import { useTrials } from '#dashboard/screens/job/tuning/use-trials.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
+import { formatValue } from '#shared/text/format-number.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 const COMPARED_MAX = 8;
 const NO_TRIALS: readonly TrialView[] = [];

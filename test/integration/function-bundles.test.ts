@@ -259,10 +259,8 @@ describe('a bundle', () => {
     const { inputs } = bundleOf(name);
     const foreign = /^(cli|test|infra\/embedded)\/|@google-cloud\/functions-framework\/|^functions\/index\.ts/;
     expect(inputs.filter((path) => foreign.test(path))).toEqual([]);
-    const entries = inputs.filter(
-      (path) => path.startsWith('infra/google-cloud/entrypoints/') && !path.includes('start-function'),
-    );
-    expect(entries).toEqual([`infra/google-cloud/entrypoints/${name}.ts`]);
+    const handlers = FUNCTION_NAMES.filter((other) => inputs.includes(`functions/${other}.ts`));
+    expect(handlers).toEqual([name]);
   });
 
   it('has the package.json that Cloud Functions requires, with the tested version of the functions-framework', async () => {

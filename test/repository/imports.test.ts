@@ -8,7 +8,7 @@ const imports = listImports(files);
 
 /** The only files that may read the environment; `infra/embedded` is composed by the CLI's root. */
 const COMPOSITION_ROOTS =
-  /^(cli\/main|infra\/tools\/refresh-catalog\/refresh-catalog|infra\/google-cloud\/entrypoints\/[a-z-]+)\.ts$/;
+  /^(cli\/main|infra\/tools\/refresh-catalog\/refresh-catalog|infra\/google-cloud\/compose\/(entrypoints|start-function))\.ts$/;
 
 /** The folders of ARCHITECTURE.md's list of layers, each with the number of its line. */
 const LAYERS: ReadonlyMap<string, number> = readLayers();

@@ -12,6 +12,14 @@ export function authFor(endpoint: string | undefined): GoogleAuth {
     : new GoogleAuth({ authClient: new PassThroughClient() });
 }
 
+/** The URL of a service, or of its emulator, without a trailing slash. */
+export function urlOf(
+  service: 'compute' | 'logging' | 'secretmanager' | 'storage',
+  endpoint: string | undefined,
+): string {
+  return (endpoint ?? `https://${service}.googleapis.com`).replace(/\/$/, '');
+}
+
 /** Options of a generated Google client (google-gax) for an endpoint; undefined is Google's own. */
 export function clientOptionsFor(endpoint: string | undefined) {
   const auth = authFor(endpoint);

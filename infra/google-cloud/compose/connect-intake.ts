@@ -1,7 +1,6 @@
 import type { Settings } from '#functions/settings.ts';
-import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
-import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
+import { connectObjects } from '#infra/google-cloud/compose/connect-objects.ts';
 import { connectRegistry } from '#infra/google-cloud/compose/connect-registry.ts';
 import { vmLimitsOf } from '#infra/google-cloud/compose/vm-limits.ts';
 import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-engine/boot-source.ts';
@@ -76,7 +75,6 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     internetAccess: settings.INTERNET_ACCESS,
     dataBuckets: settings.DATA_BUCKETS,
   };
-  const objects = createStorageObjectStore(openStorage({ projectId: settings.PROJECT_ID }));
-  const registry = connectRegistry(settings);
-  return { ...connectEvents(settings), objects, registry, intake, channels: settings.NOTIFICATION_CHANNELS };
+  const adapters = { objects: connectObjects(settings), registry: connectRegistry(settings) };
+  return { ...connectEvents(settings), ...adapters, intake, channels: settings.NOTIFICATION_CHANNELS };
 }

@@ -1,10 +1,7 @@
 import type { GoogleAuth } from 'google-auth-library';
 import type { Settings } from '#functions/settings.ts';
 import { authFor } from '#infra/google-cloud/compose/client-options.ts';
-import {
-  createSecretManagerReader,
-  SECRET_MANAGER_URL,
-} from '#infra/google-cloud/secret-manager/secret-manager-reader.ts';
+import { connectSecrets } from '#infra/google-cloud/compose/connect-secrets.ts';
 import { createImageRegistry } from '#infra/registry/image-registry.ts';
 import { ANONYMOUS, type CredentialsOf } from '#infra/registry/registry-credentials.ts';
 import { credentialsFromSecrets } from '#infra/registry/secret-credentials.ts';
@@ -15,12 +12,9 @@ type OwnSettings = Settings<'PROJECT_ID' | 'REGISTRIES' | 'SECRET_MANAGER_ENDPOI
 
 /** Registries as the function's own account and the deployment's logins may read them. */
 export function connectRegistry(settings: OwnSettings): ImageRegistry {
-  const { PROJECT_ID: projectId, REGISTRIES, SECRET_MANAGER_ENDPOINT: endpoint } = settings;
-  const url = (endpoint ?? SECRET_MANAGER_URL).replace(/\/$/, '');
-  const auth = authFor(endpoint);
-  const secrets = createSecretManagerReader({ projectId, url, auth });
-  const ofAccount = endpoint === undefined ? credentialsOfAccount(auth) : undefined;
-  return createImageRegistry(credentialsFromSecrets(REGISTRIES, secrets, ofAccount), {
+  const { REGISTRIES, SECRET_MANAGER_ENDPOINT: endpoint } = settings;
+  const ofAccount = endpoint === undefined ? credentialsOfAccount(authFor(endpoint)) : undefined;
+  return createImageRegistry(credentialsFromSecrets(REGISTRIES, connectSecrets(settings), ofAccount), {
     // Secrets of an emulator are those of a test, whose registries are on this machine.
     allowsPrivateAddresses: endpoint !== undefined,
   });

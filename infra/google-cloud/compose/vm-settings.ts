@@ -1,4 +1,5 @@
 import type { Settings } from '#functions/settings.ts';
+import { urlOf } from '#infra/google-cloud/compose/client-options.ts';
 import { vmLimitsOf } from '#infra/google-cloud/compose/vm-limits.ts';
 import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scripts.ts';
@@ -39,9 +40,9 @@ export async function readVmSettings(
     endpoints: {
       heartbeatUrl: settings.HEARTBEAT_URL,
       heartbeatAudience: settings.HEARTBEAT_AUDIENCE,
-      storageUrl: withoutSlash(settings.STORAGE_EMULATOR_HOST ?? 'https://storage.googleapis.com'),
-      loggingUrl: withoutSlash(settings.LOGGING_ENDPOINT ?? 'https://logging.googleapis.com'),
-      secretManagerUrl: withoutSlash(settings.SECRET_MANAGER_ENDPOINT ?? 'https://secretmanager.googleapis.com'),
+      storageUrl: urlOf('storage', settings.STORAGE_EMULATOR_HOST),
+      loggingUrl: urlOf('logging', settings.LOGGING_ENDPOINT),
+      secretManagerUrl: urlOf('secretmanager', settings.SECRET_MANAGER_ENDPOINT),
     },
     ...(settings.CACHE_BUCKET !== undefined && { cachedEnvironments: cachedEnvironmentsIn(settings.CACHE_BUCKET) }),
     cachedEnvironmentsOf(serviceAccount) {
@@ -72,8 +73,4 @@ export async function readVmSettings(
     // A placement names the runtime; the adapter resolves it to a boot source.
     machineImageOf: (runtimeVersion) => runtimeVersion,
   };
-}
-
-function withoutSlash(url: string): string {
-  return url.replace(/\/$/, '');
 }

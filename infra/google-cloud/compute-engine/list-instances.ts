@@ -11,8 +11,6 @@ export type ComputeRest = {
   readonly auth: GoogleAuth;
 };
 
-export const COMPUTE_URL = 'https://compute.googleapis.com';
-
 /** A filtered list usually has one page; each has up to 500 VMs. */
 const PAGES_MAX = 100;
 

@@ -2,8 +2,6 @@ import type { GoogleAuth } from 'google-auth-library';
 import * as z from 'zod';
 import type { SecretReader } from '#shared/ports/secret-reader.ts';
 
-export const SECRET_MANAGER_URL = 'https://secretmanager.googleapis.com';
-
 const READ_MS_MAX = 10_000;
 
 const versionSchema = z.object({ payload: z.object({ data: z.base64() }) });

@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type BuildOptions, build } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { zipSync } from 'fflate';
 import { FUNCTION_NAMES, type FunctionName } from '#functions/functions.ts';
 import { buildPage } from '#infra/page/build-page.ts';
@@ -23,6 +23,9 @@ import {
 } from '#infra/tools/bundle-functions/bundle-plugins.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** The table of the deployed functions. */
+const ENTRY_POINTS = '#infra/google-cloud/compose/entrypoints.ts';
 
 /** The earliest time that a zip can represent. A fixed time makes archives reproducible. */
 const ZIP_EPOCH = new Date(1980, 0, 1);
@@ -66,7 +69,7 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
   const rare = new Map<string, string>();
   const main = await build({
     ...BUILD_OPTIONS,
-    entryPoints: [`infra/google-cloud/entrypoints/${name}.ts`],
+    stdin: { contents: await extractEntryPoint(name), resolveDir: ROOT },
     plugins: [
       framework,
       bootScripts,
@@ -92,6 +95,32 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
   }
   return { name, files, inputs: [...Object.keys(main.metafile.inputs), ...rare.values()] };
 }
+
+/**
+ * The entry point of a function: calls its row of the table, which is an export of its name in camel case. The row is
+ * extracted first, with what it imports itself, so that no bundle has to leave out the modules of all functions.
+ */
+async function extractEntryPoint(name: FunctionName): Promise<string> {
+  const row = name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  const { outputFiles } = await build({
+    ...BUILD_OPTIONS,
+    format: 'esm',
+    define: {},
+    stdin: { contents: `import { ${row} } from '${ENTRY_POINTS}'; ${row}();`, resolveDir: ROOT },
+    plugins: [externalImports],
+  });
+  return outputFiles[0]?.text ?? '';
+}
+
+/** Keeps the imports of the table of entry points as they are, without those that the chosen row does not use. */
+const externalImports: Plugin = {
+  name: 'external-imports',
+  setup({ onResolve }) {
+    onResolve({ filter: /./ }, ({ path }) =>
+      path === ENTRY_POINTS ? undefined : { path, external: true, sideEffects: false },
+    );
+  },
+};
 
 /** The files that are the same in every archive: the entry point and the build step. */
 async function buildArchiveFiles(): Promise<Record<string, Uint8Array>> {

@@ -7,19 +7,13 @@ import { logThrown } from '#shared/observability/log-thrown.ts';
 import { createLogger, type Logger } from '#shared/observability/logger.ts';
 import { maskCredentials } from '#shared/package/scan/credential-patterns.ts';
 
-/** Input of an entry point's composition: the function's settings and logger. */
-export type FunctionContext<Name extends FunctionName> = {
-  readonly settings: SettingsOf<Name>;
-  readonly logger: Logger;
-};
-
 /**
  * Registers a deployed function, composed from its settings. If settings are missing or invalid, logs all of them and
  * exits with 1.
  */
 export function startFunction<Name extends FunctionName>(
   name: Name,
-  compose: (context: FunctionContext<Name>) => HandlerOf<Name>,
+  compose: (settings: SettingsOf<Name>, logger: Logger) => HandlerOf<Name>,
 ): void {
   const { PROJECT_ID: projectId, RELEASE: release } = process.env;
   const logger = createLogger((line) => void process.stdout.write(`${line}\n`), {
@@ -32,7 +26,7 @@ export function startFunction<Name extends FunctionName>(
     logger.log('ERROR', reading.problem);
     process.exit(1);
   }
-  registerFunction(name, logger, compose({ settings: reading.settings, logger }));
+  registerFunction(name, logger, compose(reading.settings, logger));
 }
 
 /**

@@ -64,7 +64,7 @@ async function startOnce(options: EmbeddedCloudOptions, resources: AsyncDisposab
   const dispatcher = createPushDispatcher(ports.queue, subscribe(functions, config), { clock: ports.clock, logger });
   dispatcher.start();
   resources.defer(() => dispatcher.stop());
-  const scheduler = startScheduler(ports.queue, config, logger);
+  const scheduler = startScheduler(ports.queue, config.timeouts, logger);
   resources.defer(() => scheduler.stop());
   const limits = { bucket: ports.cacheBucket, bytesMax: config.cacheBytesMax, ageMsMax: CACHE_AGE_MS_MAX };
   const trimming = startCacheTrimming(ports.objects, limits, logger);

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import { isQuotaMetric } from '#shared/catalog/quota-demand.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { jobAccountSchema, jobKeysSchema, jobNetworksSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { registriesSchema } from '#shared/protocol/registries.ts';
@@ -27,6 +28,33 @@ const quotaSchema = z.strictObject({
   region: z.string().optional(),
   limit: z.int().min(0),
 });
+
+/** The intervals of agents, reconciler and sweep, and the timeouts of the reconciler, for a laptop. */
+const TIMEOUT_DEFAULTS = {
+  heartbeatMs: 1_000,
+  syncMs: 2_000,
+  logMs: 500,
+  watchMs: 1_000,
+  sweepMs: 5_000,
+  leaseMs: 30_000,
+  heartbeatDelayMs: 2_000,
+  failureHoldMs: 60_000,
+  bootMs: 1_800_000,
+  pendingMs: 2_000,
+  assemblyMs: 600_000,
+  provisionAnswerMs: 20_000,
+  teardownMs: 2_000,
+  keptCheckMs: 2_000,
+  maxRunningGraceMs: 30_000,
+  /** With the default `deliveriesMax`, a message becomes a dead letter after about 25 s of retries. */
+  earlyCancelMs: 20_000,
+  suggestionAnswerMs: 20_000,
+  trialCheckMs: 20_000,
+  trialCancelMs: 5_000,
+  coolDownMs: 1_000,
+  backoffMsMin: 1_000,
+  backoffMsMax: 10_000,
+} satisfies Omit<Timeouts, 'controlPlaneTimeoutMs'> & Readonly<Record<string, number>>;
 
 /**
  * The configuration of the embedded cloud: zones and their capacity, machine images, intervals and timeouts. All fields
@@ -88,32 +116,17 @@ export const embeddedConfigSchema = z.strictObject({
   keepOnFailureSecondsMax: z.number().min(0).max(86_400).default(3_600),
   /** The limit of its cost at the list price, as on Google Cloud: nothing is billed here. */
   keepOnFailureCostUsdMax: z.number().min(0).default(20),
-  heartbeatSeconds: seconds(1),
-  syncSeconds: seconds(2),
-  logSeconds: seconds(0.5),
   stopGraceSeconds: seconds(10),
   controlPlaneTimeoutSeconds: seconds(300),
   preemptionNoticeSeconds: seconds(5),
-  watchSeconds: seconds(1),
-  sweepSeconds: seconds(5),
-  leaseSeconds: seconds(30),
-  heartbeatDelaySeconds: seconds(2),
-  failureHoldSeconds: seconds(60),
-  bootSeconds: seconds(1_800),
-  pendingSeconds: seconds(2),
-  assemblySeconds: seconds(600),
-  provisionAnswerSeconds: seconds(20),
-  teardownSeconds: seconds(2),
-  keptCheckSeconds: seconds(2),
-  maxRunningGraceSeconds: seconds(30),
-  /** With the default `deliveriesMax`, a message becomes a dead letter after about 25 s of retries. */
-  earlyCancelSeconds: seconds(20),
-  suggestionAnswerSeconds: seconds(20),
-  trialCheckSeconds: seconds(20),
-  trialCancelSeconds: seconds(5),
-  coolDownSeconds: seconds(1),
-  backoffSecondsMin: seconds(1),
-  backoffSecondsMax: seconds(10),
+  /** Other intervals and timeouts than the default ones, for tests. */
+  timeouts: z
+    .partialRecord(
+      z.enum(Object.keys(TIMEOUT_DEFAULTS) as (keyof typeof TIMEOUT_DEFAULTS)[]),
+      z.number().positive().max(86_400_000),
+    )
+    .prefault({})
+    .transform((given): typeof TIMEOUT_DEFAULTS => ({ ...TIMEOUT_DEFAULTS, ...given })),
 });
 
 export type EmbeddedConfig = z.infer<typeof embeddedConfigSchema>;
@@ -139,8 +152,14 @@ export function parseEmbeddedConfig(given: unknown, source: string): EmbeddedCon
   const parsed = embeddedConfigSchema.safeParse(given);
   if (!parsed.success) {
     const unknown = parsed.error.issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys : []));
-    const hints = unknown.flatMap((key) => findReplacement(`up --config ${key}`) ?? []);
+    const hints = unknown.flatMap((key) => findReplacement(`up --config ${key}`) ?? findTimeout(key) ?? []);
     throw new Error([`${source} is not valid:`, z.prettifyError(parsed.error), ...hints].join('\n'));
   }
   return parsed.data;
+}
+
+/** Names the timeout that replaces a key of earlier versions, which had each in seconds; undefined for other keys. */
+function findTimeout(key: string): string | undefined {
+  const name = key.replace('Seconds', 'Ms');
+  return Object.hasOwn(TIMEOUT_DEFAULTS, name) ? `Write \`timeouts: {${name}: …}\`, in milliseconds.` : undefined;
 }

@@ -44,7 +44,6 @@ import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scri
 import { packAgent } from '#infra/vm-agent/pack-agent.ts';
 import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
-import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { SecretReader } from '#shared/ports/secret-reader.ts';
@@ -120,7 +119,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     ...(await openIntake(options, notifications.secrets, { uploadBucket, jobsBucket })),
     clock,
     logger,
-    timeouts: timeoutsOf(config),
+    timeouts: { ...config.timeouts, controlPlaneTimeoutMs: config.controlPlaneTimeoutSeconds * 1_000 },
     vmSettings: await vmSettingsOf(config, serverPorts, { heartbeatAudience, cacheBucket, agent }),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
@@ -267,9 +266,9 @@ async function vmSettingsOf(
       secretManagerUrl: `http://${HOST}:${serverPorts.cloud}`,
     },
     intervals: {
-      heartbeatSeconds: config.heartbeatSeconds,
-      syncSeconds: config.syncSeconds,
-      logSeconds: config.logSeconds,
+      heartbeatSeconds: config.timeouts.heartbeatMs / 1_000,
+      syncSeconds: config.timeouts.syncMs / 1_000,
+      logSeconds: config.timeouts.logMs / 1_000,
     },
     limits: {
       stopGraceSeconds: config.stopGraceSeconds,
@@ -286,28 +285,5 @@ async function vmSettingsOf(
     agent,
     clusterAddressOf: localAddressOf,
     machineImageOf: (runtimeVersion) => images.find((name) => name.endsWith(runtimeVersion)) ?? first?.name ?? '',
-  };
-}
-
-function timeoutsOf(config: EmbeddedConfig): Timeouts {
-  return {
-    provisionAnswerMs: config.provisionAnswerSeconds * 1_000,
-    bootMs: config.bootSeconds * 1_000,
-    pendingMs: config.pendingSeconds * 1_000,
-    assemblyMs: config.assemblySeconds * 1_000,
-    leaseMs: config.leaseSeconds * 1_000,
-    controlPlaneTimeoutMs: config.controlPlaneTimeoutSeconds * 1_000,
-    heartbeatDelayMs: config.heartbeatDelaySeconds * 1_000,
-    failureHoldMs: config.failureHoldSeconds * 1_000,
-    teardownMs: config.teardownSeconds * 1_000,
-    keptCheckMs: config.keptCheckSeconds * 1_000,
-    maxRunningGraceMs: config.maxRunningGraceSeconds * 1_000,
-    earlyCancelMs: config.earlyCancelSeconds * 1_000,
-    suggestionAnswerMs: config.suggestionAnswerSeconds * 1_000,
-    trialCheckMs: config.trialCheckSeconds * 1_000,
-    trialCancelMs: config.trialCancelSeconds * 1_000,
-    coolDownMs: config.coolDownSeconds * 1_000,
-    backoffMsMin: config.backoffSecondsMin * 1_000,
-    backoffMsMax: config.backoffSecondsMax * 1_000,
   };
 }

@@ -37,7 +37,12 @@ while True:
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ syncSeconds: 0.3, stopGraceSeconds: 4, preemptionNoticeSeconds: 2, vmsMax: 12 });
+  cloud = await startCloudUnderTest({
+    timeouts: { syncMs: 300 },
+    stopGraceSeconds: 4,
+    preemptionNoticeSeconds: 2,
+    vmsMax: 12,
+  });
 });
 afterAll(() => cloud.stop());
 

@@ -61,7 +61,7 @@ function suite(engine: EngineUnderTest) {
     python = await push('python', ['USER 1000']);
     cloud = await startCloudUnderTest(
       {
-        syncSeconds: 0.3,
+        timeouts: { syncMs: 300 },
         preemptionNoticeSeconds: 2,
         stopGraceSeconds: 3,
         zones: [{ name: 'us-central1-a', vmsMax: 4 }],

@@ -8,7 +8,7 @@ const GOOD_TRIALS = 5;
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ heartbeatSeconds: 0.5, vmsMax: 2 });
+  cloud = await startCloudUnderTest({ timeouts: { heartbeatMs: 500 }, vmsMax: 2 });
 });
 
 afterAll(() => cloud.stop());

@@ -36,7 +36,7 @@ function suite(engine: EngineUnderTest) {
     registry = await startRegistryUnderTest();
     const environment = { ...process.env, DROPFORGE_ENGINE_ENVIRONMENT: JSON.stringify(engine.environment) };
     cloud = await startCloudUnderTest(
-      { syncSeconds: 0.3, heartbeatSeconds: 0.3, stopGraceSeconds: 1, vmsMax: 3 },
+      { timeouts: { syncMs: 300, heartbeatMs: 300 }, stopGraceSeconds: 1, vmsMax: 3 },
       { environment },
     );
     const openStdin = () => Readable.from([Buffer.from(TOKEN)]);

@@ -48,7 +48,7 @@ let cloud: CloudUnderTest;
 beforeAll(async () => {
   const PATH = [process.env['PATH'], ...profilers].join(delimiter);
   cloud = await startCloudUnderTest(
-    { syncSeconds: 0.3, heartbeatSeconds: 0.3, stopGraceSeconds: 1, vmsMax: 3 },
+    { timeouts: { syncMs: 300, heartbeatMs: 300 }, stopGraceSeconds: 1, vmsMax: 3 },
     { environment: { ...process.env, PATH } },
   );
   const env = { GREETING: 'from the job file' };

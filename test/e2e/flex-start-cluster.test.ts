@@ -8,7 +8,11 @@ import {
 } from '../support/e2e/cloud-under-test.ts';
 
 /** Capacity for two VMs. */
-const NARROW = { zones: [{ name: 'us-central1-a', vmsMax: 2 }], vmsMax: 9, assemblySeconds: 4, backoffSecondsMin: 1 };
+const NARROW = {
+  zones: [{ name: 'us-central1-a', vmsMax: 2 }],
+  vmsMax: 9,
+  timeouts: { assemblyMs: 4_000, backoffMsMin: 1_000 },
+};
 
 /** Keeps its VM until it is stopped. */
 const HOLDER = 'import time\ntime.sleep(600)\n';

@@ -8,7 +8,7 @@ import {
 } from '../support/e2e/cloud-under-test.ts';
 
 /** Capacity for one VM in the zone, on a machine that runs more. */
-const NARROW = { zones: [{ name: 'us-central1-a', vmsMax: 1 }], vmsMax: 9, syncSeconds: 0.3 };
+const NARROW = { zones: [{ name: 'us-central1-a', vmsMax: 1 }], vmsMax: 9, timeouts: { syncMs: 300 } };
 
 /** Keeps its VM until it is stopped. */
 const HOLDER = 'import time\ntime.sleep(600)\n';

@@ -52,7 +52,7 @@ describe.skipIf(!hasNamespaces)('an embedded cloud whose disk is full', () => {
 
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'dropforge-full-disk-'));
-    const config = { diskReserveBytes: 200_000_000, vmsMax: 2, syncSeconds: 0.5, stopGraceSeconds: 1 };
+    const config = { diskReserveBytes: 200_000_000, vmsMax: 2, timeouts: { syncMs: 500 }, stopGraceSeconds: 1 };
     await writeFile(join(directory, 'config.yaml'), JSON.stringify(config));
     const up = `"${process.execPath}" "${CLI}" up --data-dir disk/data --config config.yaml --format=json`;
     const command = `mkdir disk && mount -t tmpfs -o size=400m tmpfs disk && exec ${up}`;

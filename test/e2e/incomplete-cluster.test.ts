@@ -12,7 +12,7 @@ let cloud: CloudUnderTest;
 
 beforeAll(async () => {
   const quotas = [{ metric: 'SSD_TOTAL_GB', region: 'europe-west4', limit: 150 }];
-  const config = { vmsMax: 3, quotas, syncSeconds: 0.3, stopGraceSeconds: 0.2 };
+  const config = { vmsMax: 3, quotas, timeouts: { syncMs: 300 }, stopGraceSeconds: 0.2 };
   cloud = await startCloudUnderTest(config, { wrapPorts: failLate });
 });
 afterAll(() => cloud.stop());

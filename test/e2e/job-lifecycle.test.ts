@@ -34,7 +34,7 @@ let cloud: CloudUnderTest;
 
 beforeAll(async () => {
   cloud = await startCloudUnderTest({
-    syncSeconds: 0.3,
+    timeouts: { syncMs: 300 },
     preemptionNoticeSeconds: 2,
     zones: ['a', 'b'].map((letter) => ({ name: `us-central1-${letter}`, vmsMax: 4 })),
     vmsMax: 4,

@@ -35,7 +35,7 @@ let cloud: CloudUnderTest;
 let browser: Browser;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ heartbeatSeconds: 0.3, syncSeconds: 1 });
+  cloud = await startCloudUnderTest({ timeouts: { heartbeatMs: 300, syncMs: 1_000 } });
   browser = await openBrowser();
 });
 afterEach(() => closePages(browser));

@@ -13,10 +13,7 @@ let cloud: CloudUnderTest;
 
 beforeAll(async () => {
   cloud = await startCloudUnderTest({
-    syncSeconds: 0.3,
-    heartbeatSeconds: 0.2,
-    sweepSeconds: 0.2,
-    keptCheckSeconds: 0.3,
+    timeouts: { syncMs: 300, heartbeatMs: 200, sweepMs: 200, keptCheckMs: 300 },
   });
 });
 afterAll(() => cloud.stop());

@@ -53,7 +53,7 @@ const AGENT_GROWTH_KIB_MAX = 48 * 1_024;
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ syncSeconds: 0.5, preemptionNoticeSeconds: 3 });
+  cloud = await startCloudUnderTest({ timeouts: { syncMs: 500 }, preemptionNoticeSeconds: 3 });
 });
 
 afterAll(() => cloud.stop());

@@ -22,7 +22,7 @@ with open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/account.json', 'w') as file:
 let cloud: CloudUnderTest;
 beforeAll(async () => {
   cloud = await startCloudUnderTest({
-    syncSeconds: 0.3,
+    timeouts: { syncMs: 300 },
     jobAccounts: [TRAINER],
     jobNetworks: { [NETWORK]: { subnetworks: { 'us-central1': SUBNETWORK } } },
   });

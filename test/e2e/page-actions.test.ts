@@ -10,7 +10,7 @@ let cloud: CloudUnderTest;
 let browser: Browser;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ heartbeatSeconds: 0.3, sweepSeconds: 0.3, keptCheckSeconds: 0.3 });
+  cloud = await startCloudUnderTest({ timeouts: { heartbeatMs: 300, sweepMs: 300, keptCheckMs: 300 } });
   browser = await openBrowser();
 });
 afterEach(() => closePages(browser));

@@ -50,7 +50,7 @@ function createGate(api: string): Server {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dropforge-deployment-'));
-  cloud = await startCloudUnderTest({ heartbeatSeconds: 0.3, syncSeconds: 1 });
+  cloud = await startCloudUnderTest({ timeouts: { heartbeatMs: 300, syncMs: 1_000 } });
   gate = createGate(cloud.endpoints.api);
   const url = `http://127.0.0.1:${await listen(gate, 0)}`;
   expect((await fetch(url)).status).toBe(403);

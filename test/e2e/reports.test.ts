@@ -7,7 +7,7 @@ const HOLDER = 'import time\ntime.sleep(600)\n';
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ syncSeconds: 0.3, vmsMax: 4 });
+  cloud = await startCloudUnderTest({ timeouts: { syncMs: 300 }, vmsMax: 4 });
 });
 afterAll(() => cloud.stop());
 

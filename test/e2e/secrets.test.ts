@@ -29,7 +29,7 @@ const PROOF = createHash('sha256').update(`${TOKEN}${KEY}`).digest('hex');
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ syncSeconds: 0.3 });
+  cloud = await startCloudUnderTest({ timeouts: { syncMs: 300 } });
   for (const [name, value] of Object.entries({ token: TOKEN, key: KEY })) {
     const openStdin = () => Readable.from([Buffer.from(value)]);
     const { code } = await runCli(['secrets', 'create', name, '--data-file=-'], { dataDir: cloud.dataDir, openStdin });

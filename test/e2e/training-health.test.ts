@@ -33,7 +33,7 @@ print('trained', flush=True)
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ syncSeconds: 0.3, vmsMax: 4 });
+  cloud = await startCloudUnderTest({ timeouts: { syncMs: 300 }, vmsMax: 4 });
 });
 
 afterAll(() => cloud.stop());

@@ -60,7 +60,7 @@ trialJobSpec:
 let cloud: CloudUnderTest;
 let work: string;
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ heartbeatSeconds: 0.5, vmsMax: 3 });
+  cloud = await startCloudUnderTest({ timeouts: { heartbeatMs: 500 }, vmsMax: 3 });
   work = await mkdtemp(join(tmpdir(), 'dropforge-tuning-'));
   await mkdir(join(work, 'trainer'));
   await writeFile(join(work, 'trainer', '__init__.py'), '');

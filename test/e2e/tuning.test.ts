@@ -5,7 +5,7 @@ import { type CloudUnderTest, packProgram, startCloudUnderTest } from '../suppor
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ heartbeatSeconds: 0.5, vmsMax: 2 });
+  cloud = await startCloudUnderTest({ timeouts: { heartbeatMs: 500 }, vmsMax: 2 });
 });
 
 afterAll(() => cloud.stop());

@@ -28,7 +28,7 @@ time.sleep(600)
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ syncSeconds: 0.3, preemptionNoticeSeconds: 2 });
+  cloud = await startCloudUnderTest({ timeouts: { syncMs: 300 }, preemptionNoticeSeconds: 2 });
 });
 
 afterAll(() => cloud.stop());

@@ -5,7 +5,7 @@ import type { Topic } from '#shared/ports/message-bus.ts';
 /** Publishes what Cloud Scheduler publishes: a tick for the reconciler and a sweep, each at its interval. */
 export function startScheduler(
   queue: MessageQueue,
-  { watchSeconds, sweepSeconds }: { readonly watchSeconds: number; readonly sweepSeconds: number },
+  { watchMs, sweepMs }: { readonly watchMs: number; readonly sweepMs: number },
   logger: Logger,
 ): { stop(): void } {
   /** Skips the message if an earlier one is still waiting: handling that one is sufficient. */
@@ -15,18 +15,18 @@ export function startScheduler(
     }
   }
   /** An error, for example because the disk is full, is logged; the next interval tries again. */
-  function every(seconds: number, publish: () => void): NodeJS.Timeout {
+  function every(ms: number, publish: () => void): NodeJS.Timeout {
     return setInterval(() => {
       try {
         publish();
       } catch (error) {
         logger.log('ERROR', 'the scheduler could not publish', { problem: String(error) });
       }
-    }, seconds * 1_000);
+    }, ms);
   }
   const timers = [
-    every(watchSeconds, () => publishUnlessWaiting('tick', { type: 'TICK' })),
-    every(sweepSeconds, () => void queue.enqueue('teardown', Buffer.from(JSON.stringify({ type: 'SWEEP' })))),
+    every(watchMs, () => publishUnlessWaiting('tick', { type: 'TICK' })),
+    every(sweepMs, () => void queue.enqueue('teardown', Buffer.from(JSON.stringify({ type: 'SWEEP' })))),
   ];
   return { stop: () => timers.forEach(clearInterval) };
 }

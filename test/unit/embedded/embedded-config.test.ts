@@ -9,6 +9,11 @@ it('rejects a key of an earlier version, with its current name', () => {
   expect(() => parseEmbeddedConfig({ deadManSeconds: 7 }, 'config.yaml')).toThrow(/controlPlaneTimeoutSeconds/);
 });
 
+it('rejects a timeout in seconds, with its current name', () => {
+  expect(() => parseEmbeddedConfig({ leaseSeconds: 7 }, 'config.yaml')).toThrow('timeouts: {leaseMs: …}');
+  expect(() => parseEmbeddedConfig({ timeouts: { leaseSeconds: 7 } }, 'config.yaml')).toThrow('leaseSeconds');
+});
+
 it('rejects the separation of earlier versions, with what to use instead', () => {
   const access = { onlyOwnJobs: true, operators: [], callerKeys: { keys: [] }, audience: 'a' };
   const message = /config\.yaml .*\n.*access.*\nRun one embedded cloud for each group/s;

@@ -171,7 +171,8 @@ export const submissionFields = {
   createdAt: timestamp,
 };
 
-const common = {
+/** The fields of a job in every status. */
+export const commonShape = {
   ...submissionFields,
   jobId: z.string(),
   /** Null for a job that users submitted. */
@@ -203,7 +204,7 @@ const common = {
 };
 
 /** Every job that is not closed has a deadline, `wakeAt`, at which the reconciler re-checks it. */
-const unfinished = { ...common, wakeAt: timestamp };
+const unfinished = { ...commonShape, wakeAt: timestamp };
 
 /**
  * The failure of a replica's program, until it is known whether another replica was interrupted: the others fail when
@@ -274,7 +275,7 @@ export const jobSchema = z.discriminatedUnion('status', [
     shownAs: z.enum(JOB_STATES),
     kept,
   }),
-  z.object({ ...common, status: z.literal('CLOSED'), verdict: verdictSchema, endedAt: timestamp, kept }),
+  z.object({ ...commonShape, status: z.literal('CLOSED'), verdict: verdictSchema, endedAt: timestamp, kept }),
 ]);
 export type Job = Stated<typeof jobSchema>;
 

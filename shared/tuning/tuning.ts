@@ -94,7 +94,8 @@ const stopReasonSchema = z.enum([
 ]);
 export type StopReason = Stated<typeof stopReasonSchema>;
 
-const commonSchema = z.object({
+/** The fields of a tuning in every status. */
+export const commonSchema = z.object({
   /** `spec` is the job that every trial runs, without its values. Its study is null: `study` has it. */
   ...submissionFields,
   /** Also the job id that users see. */

@@ -1,7 +1,8 @@
 import { type Cause, type CauseClass, classOf } from '#shared/domain/cause.ts';
 import { type Effect, jobUpdateOf, type Transition } from '#shared/domain/effect.ts';
 import type { JobEvent } from '#shared/domain/event.ts';
-import { type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import { commonShape, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import { pickFields } from '#shared/domain/stated.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 
 /** One entry of the table: the job after an event, and the effects to publish. */
@@ -53,31 +54,5 @@ function isNewWait(before: Cause | null, after: Cause | null): boolean {
 
 /** The fields that a job has in every status. */
 export function commonFields(job: Job) {
-  const { jobId, trial, spec, packages, source, warnings, createdAt, attempt, placementRound, exhaustedZones, zones } =
-    job;
-  const { firstRanAt, ranMs, counts, ledger, waitingFor, quotaWaitSince, deniedSince, waitsFor, endedPlacements } = job;
-  const { history } = job;
-  return {
-    jobId,
-    trial,
-    spec,
-    packages,
-    source,
-    warnings,
-    createdAt,
-    attempt,
-    placementRound,
-    exhaustedZones,
-    zones,
-    firstRanAt,
-    ranMs,
-    counts,
-    ledger,
-    waitingFor,
-    quotaWaitSince,
-    deniedSince,
-    waitsFor,
-    endedPlacements,
-    history,
-  };
+  return pickFields(commonShape, job);
 }

@@ -1,7 +1,8 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
+import { pickFields } from '#shared/domain/stated.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Trial } from '#shared/tuning/trial.ts';
-import { stateOfTuning, type Tuning, type TuningCommon, type TuningIn } from '#shared/tuning/tuning.ts';
+import { commonSchema, stateOfTuning, type Tuning, type TuningCommon, type TuningIn } from '#shared/tuning/tuning.ts';
 import { type TuningEffect, type TuningTransition, tuningUpdateOf } from '#shared/tuning/tuning-effect.ts';
 import type { TuningEvent } from '#shared/tuning/tuning-event.ts';
 
@@ -36,12 +37,6 @@ export function move(from: Tuning, to: Tuning, { trials, effects }: Changes): Tu
 }
 
 /** The fields that a tuning has in every status. */
-export function commonFields(tuning: Searching | Closing): TuningCommon {
-  if (tuning.status === 'CLOSING') {
-    const { status: _status, verdict: _verdict, wakeAt: _wakeAt, ...common } = tuning;
-    return common;
-  }
-  const { status: _status, asked: _asked, isExhausted: _isExhausted, wakeAt: _wakeAt, ...others } = tuning;
-  const { suggestFailuresInRow: _suggestFailuresInRow, ...common } = others;
-  return common;
+export function commonFields(tuning: Tuning): TuningCommon {
+  return pickFields(commonSchema.shape, tuning);
 }

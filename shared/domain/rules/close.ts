@@ -8,6 +8,7 @@ import {
   isPlaced,
   type Job,
   type JobIn,
+  type KeptVm,
   stateOf,
   type TimestampMs,
   type UnfinishedJob,
@@ -19,8 +20,15 @@ import type { Timeouts } from '#shared/domain/timeouts.ts';
 
 type OpenJob = Exclude<UnfinishedJob, JobIn<'CLOSING'>>;
 
-/** The verdict is final from here. The job is CLOSED once Compute Engine lists none of its VMs. */
-export function closeJob(job: OpenJob, verdict: Verdict, { at, timeouts }: Moment): Transition {
+/**
+ * The verdict is final from here. The job is CLOSED once Compute Engine lists none of its VMs. A failure that keeps a
+ * VM is shown at once, and the teardown, which deletes the others, is repeated to notice that the kept one has ended.
+ */
+export function closeJob(
+  job: OpenJob,
+  verdict: Verdict,
+  { at, timeouts, kept = null }: Moment & { readonly kept?: KeptVm | null },
+): Transition {
   const next: Job = {
     ...commonFields(job),
     endedPlacements: countEnded(job),
@@ -28,11 +36,15 @@ export function closeJob(job: OpenJob, verdict: Verdict, { at, timeouts }: Momen
     waitingFor: null,
     status: 'CLOSING',
     verdict,
-    shownAs: stateOf(job),
-    kept: null,
-    wakeAt: at + timeouts.teardownMs,
+    shownAs: kept === null ? stateOf(job) : 'FAILED',
+    kept,
+    wakeAt: kept === null ? at + timeouts.teardownMs : nextKeptCheckAt(kept, at, timeouts),
   };
   return move(job, next, [teardownOf(job)]);
+}
+
+export function nextKeptCheckAt({ until }: KeptVm, at: TimestampMs, { keptCheckMs }: Timeouts): TimestampMs {
+  return Math.min(until, at + keptCheckMs);
 }
 
 /** The ended placements with the current one, if there is one. */
@@ -44,7 +56,12 @@ export function failJob(job: OpenJob, cause: Cause, moment: Moment): Transition 
   return closeJob(job, { state: 'FAILED', cause }, moment);
 }
 
-export function cancelJob(job: OpenJob, { at, by }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
+/** The job is cancelled, and the VMs that it has or that are being created for it are deleted. */
+export function onCancelRequested(
+  job: OpenJob,
+  { at, by }: EventOf<'CANCEL_REQUESTED'>,
+  timeouts: Timeouts,
+): Transition {
   const cause =
     by === 'TUNING'
       ? causeOf('TRIAL_CANCELLED', `Job ${job.jobId} was cancelled, because its tuning has ended.`)

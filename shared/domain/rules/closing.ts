@@ -2,16 +2,13 @@ import { type Effect, type Transition, teardownOf } from '#shared/domain/effect.
 import type { EventOf } from '#shared/domain/event.ts';
 import { isKeeping, type Job, type JobIn } from '#shared/domain/job.ts';
 import { recheckKept } from '#shared/domain/rules/keeping.ts';
-import { commonFields, ignore, move } from '#shared/domain/rules/rule.ts';
+import { commonFields, move } from '#shared/domain/rules/rule.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 
 type Closing = JobIn<'CLOSING'>;
 
 /** Deletions can be lost or slow: they are requested again for as long as a VM exists. */
 export function onDeadlinePassed(job: Closing, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
-  if (at < job.wakeAt) {
-    return ignore(job);
-  }
   return isKeeping(job)
     ? recheckKept(job, at, timeouts)
     : { job: { ...job, wakeAt: at + timeouts.teardownMs }, effects: [teardownOf(job)] };

@@ -56,10 +56,10 @@ function isHoldable(job: PlacedJob, cause: Cause): boolean {
 /** A held failure is decided: the other replicas are known to be alive, one of them is lost, or the time is over. */
 export function onHeldFailureResolved(
   job: PlacedJob,
-  { at, attempt, exit, replica }: EventOf<'HELD_FAILURE_RESOLVED'>,
+  { at, exit, replica }: EventOf<'HELD_FAILURE_RESOLVED'>,
   timeouts: Timeouts,
 ): Transition {
-  if (attempt !== job.attempt || job.heldFailure === null) {
+  if (job.heldFailure === null) {
     return ignore(job);
   }
   return exit.outcome === 'FAILED' && classOf(exit.cause) === 'interruption'

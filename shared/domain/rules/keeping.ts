@@ -10,8 +10,8 @@ import {
   replicaName,
   replicasOf,
 } from '#shared/domain/job.ts';
-import { countEnded, recordAttempt } from '#shared/domain/rules/close.ts';
-import { commonFields, ignore, type Moment, move } from '#shared/domain/rules/rule.ts';
+import { closeJob, nextKeptCheckAt } from '#shared/domain/rules/close.ts';
+import { ignore, type Moment } from '#shared/domain/rules/rule.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 
@@ -26,28 +26,13 @@ export function isWorthKeeping({ spec, trial }: PlacedJob, cause: Cause): boolea
   return spec.limits.keepOnFailureMs > 0 && trial === null && isOfProgram;
 }
 
-/**
- * Fails the job and keeps the VM of one replica. The failure is final and shown at once. The teardown deletes the other
- * VMs, and is repeated to notice that the kept one has ended.
- */
+/** Fails the job and keeps the VM of one replica. */
 export function failAndKeep(
   job: PlacedJob,
   { cause, replica }: { readonly cause: Cause; readonly replica: string },
-  { at, timeouts }: Moment,
+  moment: Moment,
 ): Transition {
-  const kept = keptVmOf(job, replica, at);
-  const next: Closing = {
-    ...commonFields(job),
-    endedPlacements: countEnded(job),
-    ledger: recordAttempt(job, at, cause),
-    waitingFor: null,
-    status: 'CLOSING',
-    verdict: { state: 'FAILED', cause },
-    shownAs: 'FAILED',
-    kept,
-    wakeAt: nextCheckAt(kept, at, timeouts),
-  };
-  return move(job, next, [teardownOf(job)]);
+  return closeJob(job, { state: 'FAILED', cause }, { ...moment, kept: keptVmOf(job, replica, moment.at) });
 }
 
 function keptVmOf(job: PlacedJob, replica: string, at: number): KeptVm {
@@ -62,11 +47,7 @@ function keptVmOf(job: PlacedJob, replica: string, at: number): KeptVm {
 export function recheckKept(job: KeepingJob, at: number, timeouts: Timeouts): Transition {
   return at >= job.kept.until
     ? release(job, { at, timeouts })
-    : { job: { ...job, wakeAt: nextCheckAt(job.kept, at, timeouts) }, effects: [teardownOf(job)] };
-}
-
-function nextCheckAt({ until }: KeptVm, at: number, { keptCheckMs }: Timeouts): number {
-  return Math.min(until, at + keptCheckMs);
+    : { job: { ...job, wakeAt: nextKeptCheckAt(job.kept, at, timeouts) }, effects: [teardownOf(job)] };
 }
 
 /** The kept VM is deleted before its time. A cancellation of a job that has failed comes to the same. */

@@ -3,7 +3,6 @@ import { provisionOf, type Transition, teardownOf } from '#shared/domain/effect.
 import type { EventOf, QuotaLimit, VmCreateFailure } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
-  isCurrentRound,
   isPending,
   type Job,
   type JobIn,
@@ -14,11 +13,11 @@ import {
   type TimestampMs,
   type WaitedLimit,
 } from '#shared/domain/job.ts';
-import { cancelJob, countEnded, failJob } from '#shared/domain/rules/close.ts';
+import { countEnded, failJob } from '#shared/domain/rules/close.ts';
 import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
 import { isWaitOver, maxWaitTimeExceeded, nextWakeAt, recordDenial } from '#shared/domain/rules/limits.ts';
 import { interruptAttempt } from '#shared/domain/rules/new-attempt.ts';
-import { backOffUntil, countDeliveryFailure, preferZones, tooSmallQuotaCause } from '#shared/domain/rules/placement.ts';
+import { backOffUntil, preferZones, tooSmallQuotaCause } from '#shared/domain/rules/placement.ts';
 import { commonFields, ignore, type Moment, move } from '#shared/domain/rules/rule.ts';
 import { PERIMETER_RETRY_MS, SETUP_MS_MAX, type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
 import { zonesOf } from '#shared/domain/waiting-order.ts';
@@ -27,13 +26,9 @@ type Preparing = JobIn<'PREPARING'>;
 
 /**
  * The VMs could not be created: the next zone at once, all zones again after a backoff, or the end, by the class of the
- * cause. Within an attempt only this event leads from one zone to the next. Its id names the placement, so it is
- * handled once and never stale.
+ * cause. Within an attempt only this event leads from one zone to the next.
  */
 export function onPlacementFailed(job: Preparing, event: EventOf<'PLACEMENT_FAILED'>, timeouts: Timeouts): Transition {
-  if (event.attempt !== job.attempt) {
-    return ignore(job);
-  }
   const { job: next, effects } = afterCreateFailure(job, event, timeouts);
   return next.status !== 'QUEUED' || event.areVmsGone
     ? { job: next, effects }
@@ -131,7 +126,7 @@ function fallBackToNextZone(
 export function onVmsPending(job: Preparing, event: EventOf<'VMS_PENDING'>, timeouts: Timeouts): Transition {
   const { at, until, startedVms } = event;
   const isKnown = job.pendingUntil !== null && startedVms === 0;
-  if (!isCurrentRound(job, event) || job.instances.length > 0 || isKnown) {
+  if (job.instances.length > 0 || isKnown) {
     return ignore(job);
   }
   const assemblingSince = startedVms === 0 ? null : (job.assemblingSince ?? at);
@@ -170,7 +165,7 @@ function nextCheckAt(job: Preparing, at: TimestampMs, { pendingMs, assemblyMs }:
  * a cluster, from when the first of them was found to have started.
  */
 export function onVmsCreated(job: Preparing, event: EventOf<'VMS_CREATED'>, timeouts: Timeouts): Transition {
-  if (!isCurrentRound(job, event) || job.instances.length > 0) {
+  if (job.instances.length > 0) {
     return ignore(job);
   }
   const { at, instances } = event;
@@ -192,13 +187,10 @@ export function onVmsCreated(job: Preparing, event: EventOf<'VMS_CREATED'>, time
  * all VMs, others may not exist, so the deadline for that answer stays. A heartbeat of a pending VM, also of another
  * replica, means that it was started and is billed: the provision stage finds out which VMs exist.
  */
-export function onReplicaReported(job: Preparing, { at, ...event }: EventOf<'REPLICA_REPORTED'>): Transition {
-  if (event.attempt !== job.attempt) {
-    return ignore(job);
-  }
+export function onReplicaReported(job: Preparing, { at, replica }: EventOf<'REPLICA_REPORTED'>): Transition {
   const isFirstOfCluster = isPending(job) && job.assemblingSince === null && replicasOf(job.spec).length > 1;
   const assembling = isFirstOfCluster ? { assemblingSince: at } : {};
-  if (event.replica !== MASTER) {
+  if (replica !== MASTER) {
     return isFirstOfCluster ? move(job, { ...job, ...assembling }, [provisionOf(job)]) : ignore(job);
   }
   if (job.reportedAt !== null) {
@@ -215,7 +207,7 @@ export function onReplicaReported(job: Preparing, { at, ...event }: EventOf<'REP
 
 /** The job runs when its master does, but not before all of its VMs exist (gang scheduling). */
 export function onReplicaStarted(job: Preparing, event: EventOf<'REPLICA_STARTED'>, timeouts: Timeouts): Transition {
-  if (event.attempt !== job.attempt || event.replica !== MASTER || job.instances.length === 0) {
+  if (event.replica !== MASTER || job.instances.length === 0) {
     return ignore(job);
   }
   const { placement, instances, placedAt, heldFailure } = job;
@@ -244,8 +236,8 @@ export function onReplicaStarted(job: Preparing, event: EventOf<'REPLICA_STARTED
  * the rule for RUNNING); its success changes nothing.
  */
 export function onReplicaExited(job: Preparing, event: EventOf<'REPLICA_EXITED'>, timeouts: Timeouts): Transition {
-  const { at, exit, attempt, replica } = event;
-  if (attempt !== job.attempt || (exit.outcome === 'SUCCEEDED' && replica !== MASTER)) {
+  const { at, exit, replica } = event;
+  if (exit.outcome === 'SUCCEEDED' && replica !== MASTER) {
     return ignore(job);
   }
   if (exit.outcome === 'SUCCEEDED' && !allReplicasCreated(job)) {
@@ -258,37 +250,10 @@ export function onReplicaExited(job: Preparing, event: EventOf<'REPLICA_EXITED'>
 /** A VM was lost before the program ran: a new attempt, unless the job has run out of time or interruptions. */
 export function onInterrupted(
   job: Preparing,
-  { at, attempt, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
+  { at, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
   timeouts: Timeouts,
 ): Transition {
-  return attempt === job.attempt ? interruptUnlessFinished(job, cause, { at, timeouts }) : ignore(job);
-}
-
-/** The job is cancelled, and VMs that are still being created are deleted. */
-export function onCancelRequested(job: Preparing, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
-  return cancelJob(job, event, timeouts);
-}
-
-/**
- * A provision message of this job is among the dead letters (see the rule for QUEUED): a new round keeps the placement,
- * since VMs may have been created there.
- */
-export function onDeliveryExhausted(
-  job: Preparing,
-  event: EventOf<'DELIVERY_EXHAUSTED'>,
-  timeouts: Timeouts,
-): Transition {
-  const isAnswered = job.instances.length > 0 || isPending(job);
-  if (event.topic !== 'provision' || !isCurrentRound(job, event) || isAnswered) {
-    return ignore(job);
-  }
-  const { at } = event;
-  const { counted, cause, isLast } = countDeliveryFailure(job, event);
-  if (isLast) {
-    return failJob(job, cause, { at, timeouts });
-  }
-  const backoffMs = zoneFallbackBackoffMs(counted.counts.deliveryFailuresInRow - 1, timeouts);
-  return move(job, { ...counted, placementRound: job.placementRound + 1, wakeAt: nextWakeAt(job, at, backoffMs) });
+  return interruptUnlessFinished(job, cause, { at, timeouts });
 }
 
 /**
@@ -296,9 +261,6 @@ export function onDeliveryExhausted(
  * boot.
  */
 export function onDeadlinePassed(job: Preparing, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
-  if (at < job.wakeAt) {
-    return ignore(job);
-  }
   if (job.heldFailure !== null) {
     return recheckHeldFailure(job, at, timeouts);
   }

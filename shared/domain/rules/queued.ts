@@ -1,17 +1,17 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import { provisionOf, type Transition, teardownOf } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
-import { isCurrentRound, type JobIn, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
-import { cancelJob, closeJob, failJob } from '#shared/domain/rules/close.ts';
+import { type JobIn, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
+import { closeJob, failJob } from '#shared/domain/rules/close.ts';
 import {
   hasTooManyUnusedVms,
   isWaitOver,
   maxWaitTimeExceeded,
   unusedVmLimitExceeded,
 } from '#shared/domain/rules/limits.ts';
-import { backOffUntil, countDeliveryFailure } from '#shared/domain/rules/placement.ts';
+import { backOffUntil } from '#shared/domain/rules/placement.ts';
 import { commonFields, ignore, move } from '#shared/domain/rules/rule.ts';
-import { type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { isVmLimitName } from '#shared/domain/vm-limits.ts';
 
 type Queued = JobIn<'QUEUED'>;
@@ -21,7 +21,7 @@ type Queued = JobIn<'QUEUED'>;
  * is created any more once too many VMs were in vain.
  */
 export function onPlacementChosen(job: Queued, event: EventOf<'PLACEMENT_CHOSEN'>, timeouts: Timeouts): Transition {
-  if (!isCurrentRound(job, event) || job.isBackingOff) {
+  if (job.isBackingOff) {
     return ignore(job);
   }
   if (hasTooManyUnusedVms(job)) {
@@ -48,7 +48,7 @@ export function onPlacementChosen(job: Queued, event: EventOf<'PLACEMENT_CHOSEN'
  * by itself fails.
  */
 export function onNoPlacementLeft(job: Queued, event: EventOf<'NO_PLACEMENT_LEFT'>, timeouts: Timeouts): Transition {
-  if (!isCurrentRound(job, event) || job.isBackingOff) {
+  if (job.isBackingOff) {
     return ignore(job);
   }
   const { exceeded, retryAt, at } = event;
@@ -83,10 +83,7 @@ function waitsBehind([first = '', ...others]: readonly string[]): Cause {
 }
 
 /** The training is finished, whatever ended its VM then: no VM is created. */
-export function onSuccessFound(job: Queued, { attempt, at }: EventOf<'SUCCESS_FOUND'>, timeouts: Timeouts): Transition {
-  if (attempt !== job.attempt) {
-    return ignore(job);
-  }
+export function onSuccessFound(job: Queued, { at }: EventOf<'SUCCESS_FOUND'>, timeouts: Timeouts): Transition {
   return closeJob(job, { state: 'SUCCEEDED', cause: null }, { at, timeouts });
 }
 
@@ -95,35 +92,8 @@ const STOCKOUT_OF_OTHER_JOBS = causeOf(
   "Every zone that offers the job's machines has just been out of capacity, or had a faulty GPU, for another job.",
 );
 
-/** The job is cancelled before it has VMs. */
-export function onCancelRequested(job: Queued, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
-  return cancelJob(job, event, timeouts);
-}
-
-/**
- * A provision message of this job is among the dead letters: after a backoff, a new round makes its copies stale. One
- * round has many of them, since the reconciler republishes: that one copy ran out of deliveries, possibly for lack of
- * instances, says little about the others. After DELIVERY_FAILURES_IN_ROW_MAX in a row the job fails with the evidence
- * rather than wait indefinitely.
- */
-export function onDeliveryExhausted(job: Queued, event: EventOf<'DELIVERY_EXHAUSTED'>, timeouts: Timeouts): Transition {
-  if (event.topic !== 'provision' || !isCurrentRound(job, event) || job.isBackingOff) {
-    return ignore(job);
-  }
-  const { at } = event;
-  const { counted, cause, isLast } = countDeliveryFailure(job, event);
-  if (isLast) {
-    return failJob(job, cause, { at, timeouts });
-  }
-  const backoffMs = zoneFallbackBackoffMs(counted.counts.deliveryFailuresInRow - 1, timeouts);
-  return move(job, backOffUntil(counted, at + backoffMs, at));
-}
-
 /** maxWaitTime is over, the backoff is over, or the provision message was lost. */
 export function onDeadlinePassed(job: Queued, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
-  if (at < job.wakeAt) {
-    return ignore(job);
-  }
   if (isWaitOver(job, at)) {
     return failJob(job, maxWaitTimeExceeded(job), { at, timeouts });
   }

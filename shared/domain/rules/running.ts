@@ -1,7 +1,7 @@
 import type { Transition } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
 import { type JobIn, MASTER } from '#shared/domain/job.ts';
-import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
+import { failJob } from '#shared/domain/rules/close.ts';
 import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
 import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
 import { ignore, move } from '#shared/domain/rules/rule.ts';
@@ -12,7 +12,7 @@ type Running = JobIn<'RUNNING'>;
 
 /** The master's program has exited: uploading its outputs may outlast maxRunningTime, so that they are not lost. */
 export function onReplicaUploading(job: Running, event: EventOf<'REPLICA_UPLOADING'>): Transition {
-  if (event.attempt !== job.attempt || event.replica !== MASTER || job.uploadingAt !== null) {
+  if (event.replica !== MASTER || job.uploadingAt !== null) {
     return ignore(job);
   }
   const keepsDeadline = job.heldFailure !== null || isStopping(job);
@@ -25,8 +25,8 @@ export function onReplicaUploading(job: Running, event: EventOf<'REPLICA_UPLOADI
  * cluster, a failure is held until it is known whether another replica was interrupted.
  */
 export function onReplicaExited(job: Running, event: EventOf<'REPLICA_EXITED'>, timeouts: Timeouts): Transition {
-  const { at, exit, attempt, replica } = event;
-  if (attempt !== job.attempt || (exit.outcome === 'SUCCEEDED' && replica !== MASTER)) {
+  const { at, exit, replica } = event;
+  if (exit.outcome === 'SUCCEEDED' && replica !== MASTER) {
     return ignore(job);
   }
   return isStopping(job) ? endStopped(job, event, { at, timeouts }) : endOrHold(job, event, { at, timeouts });
@@ -35,25 +35,14 @@ export function onReplicaExited(job: Running, event: EventOf<'REPLICA_EXITED'>, 
 /** A VM was lost: a new attempt resumes from the last checkpoint; a job that is stopping early has what it has. */
 export function onInterrupted(
   job: Running,
-  { at, attempt, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
+  { at, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
   timeouts: Timeouts,
 ): Transition {
-  if (attempt !== job.attempt) {
-    return ignore(job);
-  }
   return isStopping(job) ? closeStopped(job, { at, timeouts }) : interruptUnlessFinished(job, cause, { at, timeouts });
-}
-
-/** The job is cancelled with its program running. */
-export function onCancelRequested(job: Running, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
-  return cancelJob(job, event, timeouts);
 }
 
 /** The agent stops the program when it is asked to, or at maxRunningTime; the control plane ends the job if it has not. */
 export function onDeadlinePassed(job: Running, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
-  if (at < job.wakeAt) {
-    return ignore(job);
-  }
   if (isStopping(job)) {
     return closeStopped(job, { at, timeouts });
   }

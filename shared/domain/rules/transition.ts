@@ -2,10 +2,11 @@ import type { Transition } from '#shared/domain/effect.ts';
 import type { EventOf, JobEvent, JobEventType } from '#shared/domain/event.ts';
 import { jobEntryOf, recordEntry } from '#shared/domain/history.ts';
 import type { Job, JobIn, JobStatus } from '#shared/domain/job.ts';
+import { onCancelRequested } from '#shared/domain/rules/close.ts';
 import * as closing from '#shared/domain/rules/closing.ts';
 import { onHeldFailureResolved } from '#shared/domain/rules/holding.ts';
 import { onReleaseRequested } from '#shared/domain/rules/keeping.ts';
-import { onEndedPlacementsGone } from '#shared/domain/rules/placement.ts';
+import { onDeliveryExhausted, onEndedPlacementsGone } from '#shared/domain/rules/placement.ts';
 import * as preparing from '#shared/domain/rules/preparing.ts';
 import * as queued from '#shared/domain/rules/queued.ts';
 import { ignore, onShellOpened, type Rule } from '#shared/domain/rules/rule.ts';
@@ -23,9 +24,9 @@ export const RULES: Rules = {
     PLACEMENT_CHOSEN: queued.onPlacementChosen,
     NO_PLACEMENT_LEFT: queued.onNoPlacementLeft,
     SUCCESS_FOUND: queued.onSuccessFound,
-    CANCEL_REQUESTED: queued.onCancelRequested,
+    CANCEL_REQUESTED: onCancelRequested,
     STOP_REQUESTED: stopping.onStopRequestedWhileWaiting,
-    DELIVERY_EXHAUSTED: queued.onDeliveryExhausted,
+    DELIVERY_EXHAUSTED: onDeliveryExhausted,
     DEADLINE_PASSED: queued.onDeadlinePassed,
     CAPACITY_FREED: queued.onCapacityFreed,
     ENDED_PLACEMENTS_GONE: onEndedPlacementsGone,
@@ -39,10 +40,10 @@ export const RULES: Rules = {
     REPLICA_EXITED: preparing.onReplicaExited,
     HELD_FAILURE_RESOLVED: onHeldFailureResolved,
     ATTEMPT_INTERRUPTED: preparing.onInterrupted,
-    CANCEL_REQUESTED: preparing.onCancelRequested,
+    CANCEL_REQUESTED: onCancelRequested,
     SHELL_OPENED: onShellOpened,
     STOP_REQUESTED: stopping.onStopRequestedWhileWaiting,
-    DELIVERY_EXHAUSTED: preparing.onDeliveryExhausted,
+    DELIVERY_EXHAUSTED: onDeliveryExhausted,
     DEADLINE_PASSED: preparing.onDeadlinePassed,
     ENDED_PLACEMENTS_GONE: onEndedPlacementsGone,
   },
@@ -51,7 +52,7 @@ export const RULES: Rules = {
     REPLICA_EXITED: running.onReplicaExited,
     HELD_FAILURE_RESOLVED: onHeldFailureResolved,
     ATTEMPT_INTERRUPTED: running.onInterrupted,
-    CANCEL_REQUESTED: running.onCancelRequested,
+    CANCEL_REQUESTED: onCancelRequested,
     SHELL_OPENED: onShellOpened,
     STOP_REQUESTED: stopping.onStopRequested,
     DEADLINE_PASSED: running.onDeadlinePassed,
@@ -69,12 +70,24 @@ export const RULES: Rules = {
 };
 
 /**
+ * Whether the event is of an earlier attempt or placement round, or woke the job before its deadline: no rule sees it.
+ * PLACEMENT_FAILED names no round, since its id names the placement.
+ */
+function isStale(job: Job, event: JobEvent): boolean {
+  return (
+    ('attempt' in event && event.attempt !== job.attempt) ||
+    ('placementRound' in event && event.placementRound !== job.placementRound) ||
+    (event.type === 'DEADLINE_PASSED' && job.status !== 'CLOSED' && event.at < job.wakeAt)
+  );
+}
+
+/**
  * Returns the next job, with the event in its history, and the effects to publish. Pure: no clock, no randomness, no
  * I/O. A job that the event does not change is returned as it is.
  */
 export function transition(job: Job, event: JobEvent, timeouts: Timeouts = TIMEOUTS): Transition {
   // TypeScript cannot correlate the two look-ups; the Rules type has checked every entry.
   const rule = RULES[job.status][event.type] as Rule<Job, JobEvent> | undefined;
-  const { job: next, effects } = rule === undefined ? ignore(job) : rule(job, event, timeouts);
+  const { job: next, effects } = rule === undefined || isStale(job, event) ? ignore(job) : rule(job, event, timeouts);
   return { job: next === job ? job : recordEntry(next, jobEntryOf(job, next, event)), effects };
 }

@@ -26,9 +26,6 @@ export function onDeadlinePassed(
   { at }: TuningEventOf<'DEADLINE_PASSED'>,
   timeouts: Timeouts,
 ): TuningTransition {
-  if (at < tuning.wakeAt) {
-    return ignore(tuning);
-  }
   const due = tuning.running.toSorted((a, b) => a.checkedAt - b.checkedAt).slice(0, TRIAL_CHECKS_MAX);
   const running = tuning.running.map((trial) => (due.includes(trial) ? { ...trial, checkedAt: at } : trial));
   const next: Closing = { ...tuning, running, wakeAt: at + timeouts.trialCancelMs };

@@ -150,9 +150,6 @@ export function onDeadlinePassed(
   { at }: TuningEventOf<'DEADLINE_PASSED'>,
   timeouts: Timeouts,
 ): TuningTransition {
-  if (at < tuning.wakeAt) {
-    return ignore(tuning);
-  }
   const { asked } = tuning;
   const isLate = asked !== null && at >= asked.at + timeouts.suggestionAnswerMs;
   const due = tuning.running

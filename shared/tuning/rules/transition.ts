@@ -47,6 +47,8 @@ function withHistory(before: Tuning, after: Tuning, event: TuningEvent): Tuning 
 export function transitionTuning(tuning: Tuning, event: TuningEvent, timeouts: Timeouts = TIMEOUTS): TuningTransition {
   // TypeScript cannot correlate the two look-ups; the TuningRules type has checked every entry.
   const rule = RULES[tuning.status][event.type] as TuningRule<Tuning, TuningEvent> | undefined;
-  const { tuning: next, ...changes } = rule === undefined ? ignore(tuning) : rule(tuning, event, timeouts);
+  // The reconciler may wake a tuning whose deadline has moved since.
+  const isEarly = event.type === 'DEADLINE_PASSED' && tuning.status !== 'CLOSED' && event.at < tuning.wakeAt;
+  const { tuning: next, ...changes } = rule === undefined || isEarly ? ignore(tuning) : rule(tuning, event, timeouts);
   return { tuning: next === tuning ? tuning : withHistory(tuning, next, event), ...changes };
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { CAUSES, type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { JobEvent, JobEventType } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
-import { queuedJob, ZONES } from './example-job.ts';
+import { eventsFor, queuedJob, ZONES } from './example-job.ts';
 
 const times = fc.integer({ min: 0, max: 8 * 3_600_000 });
 /** Small numbers, so that events are often about the current attempt and often about another one. */
@@ -38,6 +38,17 @@ const WEIGHTS: Readonly<Record<JobEventType, number>> = {
 const types: fc.Arbitrary<JobEventType> = fc.oneof(
   ...Object.entries(WEIGHTS).map(([type, weight]) => ({ weight, arbitrary: fc.constant(type as JobEventType) })),
 );
+
+const EXAMPLES = eventsFor(queuedJob(), 0);
+
+/** The fences that an event of this type carries: the others are about the job, whatever its attempt is. */
+function fencesOf(
+  type: JobEventType,
+  { attempt, placementRound }: { readonly attempt: number; readonly placementRound: number },
+) {
+  const example = EXAMPLES[type];
+  return { ...('attempt' in example && { attempt }), ...('placementRound' in example && { placementRound }) };
+}
 
 /** Any event that could reach the job, current or stale. */
 const events: fc.Arbitrary<JobEvent> = fc
@@ -82,18 +93,19 @@ const events: fc.Arbitrary<JobEvent> = fc
     isSuccess: fc.boolean(),
     topic: fc.constantFrom('provision', 'teardown', 'job-updates'),
   })
-  .map(({ isSuccess, zone, zonesAvailable, quota, ...facts }) => {
+  .map(({ isSuccess, zone, zonesAvailable, quota, attempt, placementRound, ...facts }) => {
     const allFields = {
       ...facts,
+      ...fencesOf(facts.type, { attempt, placementRound }),
       jobId: 'digits',
       eventId: `${facts.type}-${facts.at}`,
       placement: { zone, provisioningModel: 'STANDARD', machineImage: 'runtime-2-11' },
       failure: { cause: facts.cause, zonesAvailable, ...(facts.cause.code === 'QUOTA_EXCEEDED' && { quota }) },
-      instances: [{ role: 'master', index: 0, vmName: `vm-${facts.attempt}`, instanceId: '101' }],
+      instances: [{ role: 'master', index: 0, vmName: `vm-${attempt}`, instanceId: '101' }],
       exit: isSuccess ? { outcome: 'SUCCEEDED' } : { outcome: 'FAILED', cause: facts.cause },
       problem: 'It threw.',
     };
-    // Contains the fields of every event type; rules read only those of the event's type.
+    // Contains the fields of every event type but the fences; rules read only those of the event's type.
     return allFields as JobEvent;
   });
 
@@ -128,5 +140,5 @@ export function makeCurrent(
   job: Job,
   { event, isCurrent }: { readonly event: JobEvent; readonly isCurrent: boolean },
 ): JobEvent {
-  return isCurrent ? ({ ...event, attempt: job.attempt, placementRound: job.placementRound } as JobEvent) : event;
+  return isCurrent ? ({ ...event, ...fencesOf(event.type, job) } as JobEvent) : event;
 }

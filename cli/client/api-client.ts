@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import { type Remedies, requestJson } from '#cli/client/request-json.ts';
 import { type HistoryEntry, historySchema } from '#shared/domain/history-entry.ts';
-import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
-import type { Changes } from '#shared/ports/change-feed.ts';
-import type { LogPage } from '#shared/ports/log-store.ts';
+import { type Changes, changesSchema } from '#shared/ports/change-feed.ts';
+import { type LogPage, logPageSchema } from '#shared/ports/log-store.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/job-view.ts';
 import {
   type SeriesIndex,
@@ -13,7 +12,7 @@ import {
   seriesPageSchema,
 } from '#shared/protocol/metric-series.ts';
 import { type TrialView, trialViewSchema } from '#shared/protocol/tuning-view.ts';
-import { CURVE_POINTS_MAX } from '#shared/tuning/trial.ts';
+import { curveSchema } from '#shared/tuning/trial.ts';
 
 /** Page sizes: the maximum that the API allows. */
 const JOBS_PER_PAGE_MAX = 100;
@@ -84,41 +83,9 @@ export type TrialDetail = z.infer<typeof trialDetailSchema>;
 
 const trialPageSchema = z.object({ trials: z.array(trialViewSchema), nextPageToken: z.string().optional() });
 
-const trialDetailSchema = trialViewSchema.extend({
-  curve: z
-    .array(
-      z.object({
-        step: z.number(),
-        elapsedMs: z.number(),
-        values: z.record(z.string(), z.union([z.number(), z.enum(NON_FINITE_VALUES)])),
-      }),
-    )
-    .max(CURVE_POINTS_MAX),
-});
+const trialDetailSchema = trialViewSchema.extend({ curve: curveSchema.shape.points });
 
 const jobListSchema = z.object({ jobs: z.array(jobViewSchema), nextPageToken: z.string().optional() });
-
-const changesSchema = z.object({
-  changes: z.array(z.object({ jobId: z.string(), kind: z.enum(['RECORD', 'HEARTBEAT']), version: z.string() })),
-  isEverything: z.boolean(),
-  marker: z.string(),
-  pollAfterMs: z.number(),
-});
-
-const logPageSchema = z.object({
-  entries: z.array(
-    z.object({
-      jobId: z.string(),
-      attempt: z.int(),
-      replica: z.string(),
-      stream: z.enum(['stdout', 'stderr', 'agent']),
-      severity: z.enum(['INFO', 'WARNING', 'ERROR']),
-      at: z.number(),
-      text: z.string(),
-    }),
-  ),
-  cursor: z.string(),
-});
 
 /**
  * Client of Dropforge's HTTP API. Calls throw Failure with the server's message for an error response; NotFound for

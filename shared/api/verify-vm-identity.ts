@@ -1,14 +1,6 @@
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import * as z from 'zod';
-
-/** A VM's identity, as proven by its signed token. */
-export type VmIdentity = {
-  readonly vmName: string;
-  readonly zone: string;
-  readonly instanceId: string;
-  /** The account that the VM runs as; null for the deployment's own. Whether its job has it is checked with the job. */
-  readonly serviceAccount: string | null;
-};
+import type { VmIdentity } from '#shared/domain/ownership.ts';
 
 export type VmIdentityOutcome =
   | { readonly outcome: 'VERIFIED'; readonly identity: VmIdentity }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Architecture } from '#shared/domain/architecture.ts';
-import { BOOT_DISK_TYPES, ROLES, type Role } from '#shared/domain/job-spec.ts';
+import { BOOT_DISK_TYPES, ROLES } from '#shared/domain/job-spec.ts';
 import data from './machines.json' with { type: 'json' };
 
 const gpusSchema = z.object({ type: z.string(), count: z.number().positive() });
@@ -226,12 +226,7 @@ export function isTpuMachine({ machineType }: Machine): boolean {
 }
 
 /** The machines of one role in a scale tier, unresolved: K80 GPUs, for example, are retired. */
-export type ScaleTierGroup = {
-  readonly role: Role;
-  readonly count: number;
-  readonly machineType: string;
-  readonly accelerator: Gpus | null;
-};
+export type ScaleTierGroup = Catalog['scaleTiers'][number]['groups'][number];
 
 /**
  * The machines of an AI Platform scale tier, the master first (TrainingInput.scaleTier). Undefined for an unknown tier,

@@ -1,4 +1,6 @@
-import type { DecisiveFinding } from '#shared/domain/health.ts';
+import * as z from 'zod';
+import { decisiveFindingSchema } from '#shared/domain/health.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 
 /** Why a replica ended, as its agent reports it. The control plane decides what follows. */
 export const EXIT_REASONS = [
@@ -38,16 +40,20 @@ export const EXIT_REASONS = [
   'AGENT_FAILED',
 ] as const;
 
-/** How a replica ended, as its agent reports it; same shape as the heartbeat schema. */
-export type ExitFacts = {
-  readonly reason: (typeof EXIT_REASONS)[number];
-  readonly exitCode: number | null;
-  readonly signal: number | null;
-  readonly message: string;
-  readonly evidence: readonly string[];
-  readonly savedNothing?: true | undefined;
+/** How a replica ended, as its agent reports it. */
+export const exitReportSchema = z.object({
+  reason: z.enum(EXIT_REASONS),
+  exitCode: z.int().nullable(),
+  signal: z.int().nullable(),
+  /** One sentence. */
+  message: z.string().max(2_000),
+  /** The last lines of stderr or other evidence, the newest last. */
+  evidence: z.array(z.string().max(2_000)).max(40),
+  /** Present if the program has succeeded and the job directory has no file of it. */
+  savedNothing: z.literal(true).optional(),
   /** With the reason SERVICE_UNREACHABLE: a host outside of Google, while Cloud Storage answered the VM. */
-  readonly unreachableHost?: string | undefined;
-  /** With the reason UNHEALTHY. */
-  readonly health?: DecisiveFinding | undefined;
-};
+  unreachableHost: z.string().max(300).optional(),
+  /** With the reason UNHEALTHY: the finding for which the agent stopped the program. */
+  health: decisiveFindingSchema.optional(),
+});
+export type ExitFacts = Stated<typeof exitReportSchema>;

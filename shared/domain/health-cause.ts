@@ -1,4 +1,5 @@
 import { type Cause, type CauseCode, causeOf, remedyOf } from '#shared/domain/cause.ts';
+import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import type { DecisiveFinding, HealthCode } from '#shared/domain/health.ts';
 
 /** The causes of a program that was stopped for its health, to end its job. */
@@ -27,14 +28,8 @@ const HEALTH_RECOVERIES: Partial<Readonly<Record<CauseCode, Recovery>>> = {
 /** The job asked for an end: more attempts of the same program are not made for it. */
 export const HEALTH_ENDS: readonly CauseCode[] = ['METRIC_NOT_FINITE', 'TRAINING_DIVERGED', 'TRAINING_STALLED'];
 
-type UnhealthyExit = {
-  readonly message: string;
-  readonly evidence: readonly string[];
-  readonly health?: DecisiveFinding | undefined;
-};
-
 /** The cause of an exit with the reason UNHEALTHY. */
-export function classifyUnhealthy({ message, evidence, health }: UnhealthyExit): Cause {
+export function classifyUnhealthy({ message, evidence, health }: ExitFacts): Cause {
   const code = health === undefined ? undefined : codeOf(health);
   if (health === undefined || code === undefined) {
     return causeOf('INTERNAL_ERROR', `The agent named no finding. ${message}`, evidence);

@@ -62,28 +62,31 @@ export const healthPolicySchema = z.object({
 });
 export type HealthPolicy = Stated<typeof healthPolicySchema>;
 
+/** The advice, with the numbers of this job. */
+const remedy = z.string().max(500);
+
 /** The finding for which an agent has ended its program. */
-export type DecisiveFinding = {
-  readonly code: HealthCode;
-  readonly action: 'stop' | 'restart' | 'rollback';
-  readonly remedy: string;
-};
+export const decisiveFindingSchema = z.object({
+  code: z.enum(HEALTH_CODES),
+  action: z.enum(['stop', 'restart', 'rollback']),
+  remedy,
+});
+export type DecisiveFinding = Stated<typeof decisiveFindingSchema>;
 
 /** Kept of one replica: each code has at most one finding. */
-export const HEALTH_EVIDENCE_LINES_MAX = 10;
+const HEALTH_EVIDENCE_LINES_MAX = 10;
 
 /** A finding of one replica's agent: the newest of its code. */
 export const healthFindingSchema = z.object({
   code: z.enum(HEALTH_CODES),
   /** The measurement, in one sentence. */
-  message: z.string(),
-  /** The advice, with the numbers of this job. */
-  remedy: z.string(),
+  message: z.string().max(500),
+  remedy,
   /** Lines that show it, the newest last. */
-  evidence: z.array(z.string()),
-  /** When the condition began, by the VM's clock. */
-  since: z.int(),
+  evidence: z.array(z.string().max(500)).max(HEALTH_EVIDENCE_LINES_MAX),
+  /** When the condition began, in milliseconds since the epoch by the VM's clock. */
+  since: z.int().min(0),
   /** When it ended; null while it lasts. */
-  until: z.int().nullable(),
+  until: z.int().min(0).nullable(),
 });
 export type HealthFinding = Stated<typeof healthFindingSchema>;

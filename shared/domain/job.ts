@@ -72,10 +72,11 @@ const jobSourceSchema = z.object({
 export type JobSource = Stated<typeof jobSourceSchema>;
 
 /** A finding that does not prevent the job from running: what, where, and what to write instead. */
-const warningSchema = z.object({
+export const warningSchema = z.object({
   code: z.string(),
   message: z.string(),
   remedy: z.string(),
+  /** The field of the job file, `trainingInput.region`. */
   path: z.string().optional(),
   line: z.int().optional(),
 });

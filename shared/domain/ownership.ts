@@ -17,6 +17,12 @@ export type VmClaim = {
   readonly instanceId: string;
 };
 
+/** A VM's identity, as proven by its signed token. */
+export type VmIdentity = VmClaim & {
+  /** The account that the VM runs as; null for the deployment's own. Whether its job has it is checked with the job. */
+  readonly serviceAccount: string | null;
+};
+
 /**
  * Whether a VM belongs to the job's current attempt: its name, its zone and, once recorded, its instance id match. Any
  * other VM with the job's label is orphaned: it is told to stop, and deleted.

@@ -1,23 +1,27 @@
-/** RECORD: the job or tuning itself, or the job of a trial. HEARTBEAT: what one of its VMs reported. */
-export type ChangeKind = 'RECORD' | 'HEARTBEAT';
+import * as z from 'zod';
+import type { Stated } from '#shared/domain/stated.ts';
 
-export type Change = {
-  readonly jobId: string;
-  readonly kind: ChangeKind;
+const changeSchema = z.object({
+  jobId: z.string(),
+  /** RECORD: the job or tuning itself, or the job of a trial. HEARTBEAT: what one of its VMs reported. */
+  kind: z.enum(['RECORD', 'HEARTBEAT']),
   /** Differs from that of every other change of this job and kind. */
-  readonly version: string;
-};
+  version: z.string(),
+});
+export type Change = Stated<typeof changeSchema>;
+export type ChangeKind = Change['kind'];
 
-export type Changes = {
+export const changesSchema = z.object({
   /** May repeat a change of an earlier answer, with the same version. */
-  readonly changes: readonly Change[];
+  changes: z.array(changeSchema),
   /** Whether anything may have changed: the marker is missing, too old or of another database, or too much changed. */
-  readonly isEverything: boolean;
+  isEverything: z.boolean(),
   /** The position after this answer, from which the next one continues. */
-  readonly marker: string;
+  marker: z.string(),
   /** How long to wait before the next request. */
-  readonly pollAfterMs: number;
-};
+  pollAfterMs: z.number(),
+});
+export type Changes = Stated<typeof changesSchema>;
 
 /** Lists which jobs and tunings changed, at a cost that depends on the changes alone, not on the jobs there are. */
 export type ChangeFeed = {

@@ -1,16 +1,21 @@
-/** One line of a replica's program or agent. */
-export type LogEntry = {
-  readonly jobId: string;
-  readonly attempt: number;
-  readonly replica: string;
-  readonly stream: 'stdout' | 'stderr' | 'agent';
-  readonly severity: 'INFO' | 'WARNING' | 'ERROR';
-  /** Milliseconds since the Unix epoch, by the VM's clock. */
-  readonly at: number;
-  readonly text: string;
-};
+import * as z from 'zod';
+import type { Stated } from '#shared/domain/stated.ts';
 
-export type LogPage = { readonly entries: readonly LogEntry[]; readonly cursor: string };
+/** One line of a replica's program or agent. */
+const logEntrySchema = z.object({
+  jobId: z.string(),
+  attempt: z.int(),
+  replica: z.string(),
+  stream: z.enum(['stdout', 'stderr', 'agent']),
+  severity: z.enum(['INFO', 'WARNING', 'ERROR']),
+  /** Milliseconds since the Unix epoch, by the VM's clock. */
+  at: z.number(),
+  text: z.string(),
+});
+export type LogEntry = Stated<typeof logEntrySchema>;
+
+export const logPageSchema = z.object({ entries: z.array(logEntrySchema), cursor: z.string() });
+export type LogPage = Stated<typeof logPageSchema>;
 
 /** The store is rate limited: retry the read with the same cursor after `retryAfterSeconds`. */
 export class LogsBusyError extends Error {

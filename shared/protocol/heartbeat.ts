@@ -1,7 +1,9 @@
 import * as z from 'zod';
-import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
-import { HEALTH_CODES, HEALTH_EVIDENCE_LINES_MAX } from '#shared/domain/health.ts';
+import { exitReportSchema } from '#shared/domain/exit-report.ts';
+import { HEALTH_CODES, healthFindingSchema } from '#shared/domain/health.ts';
+import { ROLES } from '#shared/domain/job-spec.ts';
 import { NON_FINITE_VALUES, REPLICA_PHASES } from '#shared/domain/replica.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 
 /**
  * The version of heartbeats. A VM keeps the agent that it was created with, so heartbeats of the version before still
@@ -15,28 +17,6 @@ const SUPPORTED_PROTOCOLS = [PROTOCOL_VERSION - 1, PROTOCOL_VERSION] as const;
 
 const fraction = z.number().min(0).max(1);
 const bytes = z.int().min(0);
-
-const replicaExitReportSchema = z.object({
-  reason: z.enum(EXIT_REASONS),
-  exitCode: z.int().nullable(),
-  signal: z.int().nullable(),
-  /** One sentence. */
-  message: z.string().max(2_000),
-  /** The last lines of stderr or other evidence, the newest last. */
-  evidence: z.array(z.string().max(2_000)).max(40),
-  /** Present if the program has succeeded and the job directory has no file of it. */
-  savedNothing: z.literal(true).optional(),
-  /** With the reason SERVICE_UNREACHABLE: a host outside of Google. */
-  unreachableHost: z.string().max(300).optional(),
-  /** With the reason UNHEALTHY: the finding for which the agent stopped the program. */
-  health: z
-    .object({
-      code: z.enum(HEALTH_CODES),
-      action: z.enum(['stop', 'restart', 'rollback']),
-      remedy: z.string().max(500),
-    })
-    .optional(),
-});
 
 /** Compute Engine has announced the end of this VM. */
 const interruptionNoticeSchema = z.object({
@@ -57,22 +37,12 @@ const programEndSchema = z.object({ at: z.int().min(0), secondsAgo: z.number().m
 /** A boot of this VM after its first, numbered from 1, and the time since then. */
 const rebootSchema = z.object({ count: z.int().min(1), secondsAgo: z.number().min(0) });
 
-const healthFindingSchema = z.object({
-  code: z.enum(HEALTH_CODES),
-  message: z.string().max(500),
-  remedy: z.string().max(500),
-  evidence: z.array(z.string().max(500)).max(HEALTH_EVIDENCE_LINES_MAX),
-  /** Milliseconds since the epoch, by the VM's clock. */
-  since: z.int().min(0),
-  until: z.int().min(0).nullable(),
-});
-
 /** The body of the agent's POST to the heartbeat function: at most 64 KiB of JSON. */
 export const heartbeatSchema = z.object({
   protocol: z.literal(SUPPORTED_PROTOCOLS),
   jobId: z.string().min(1).max(128),
   attempt: z.int().min(1),
-  role: z.enum(['master', 'worker', 'ps', 'evaluator']),
+  role: z.enum(ROLES),
   index: z.int().min(0),
   /** Increases with every heartbeat of this VM, also across reboots. */
   sequence: z.int().min(1),
@@ -114,13 +84,13 @@ export const heartbeatSchema = z.object({
     .max(50)
     .optional(),
   /** Not null exactly when the phase is EXITED. */
-  exit: replicaExitReportSchema.nullable(),
+  exit: exitReportSchema.nullable(),
   /** Absent until Compute Engine announces the end of the VM; sent before the outputs are saved. */
   notice: interruptionNoticeSchema.optional(),
   /** Absent while the program has not ended. */
   programEnd: programEndSchema.optional(),
   /** The exit that follows when the outputs are saved; absent before the program has ended, and with the exit. */
-  pendingExit: replicaExitReportSchema.optional(),
+  pendingExit: exitReportSchema.optional(),
   /** Absent in the first boot. */
   reboot: rebootSchema.optional(),
   /** The agent's findings about the training; absent if nothing. One finding per code, the newest. */
@@ -140,8 +110,7 @@ export const heartbeatAnswerSchema = z.object({
   keepSeconds: z.number().positive().optional(),
 });
 
-export type Heartbeat = z.infer<typeof heartbeatSchema>;
-export type HeartbeatAnswer = z.infer<typeof heartbeatAnswerSchema>;
-export type ReplicaExitReport = z.infer<typeof replicaExitReportSchema>;
+export type Heartbeat = Stated<typeof heartbeatSchema>;
+export type HeartbeatAnswer = Stated<typeof heartbeatAnswerSchema>;
 
 export const HEARTBEAT_BYTES_MAX = 65_536;

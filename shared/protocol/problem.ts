@@ -1,13 +1,5 @@
-import * as z from 'zod';
+import { type Warning, warningSchema } from '#shared/domain/job.ts';
 
-/** A problem or warning of a submission: what it is, where, and how to fix it. */
-export const problemSchema = z.object({
-  code: z.string(),
-  message: z.string(),
-  remedy: z.string(),
-  /** The field of the job file, `trainingInput.region`, or the entry of the archive. */
-  path: z.string().optional(),
-  line: z.int().optional(),
-});
-
-export type Problem = z.infer<typeof problemSchema>;
+/** A problem of a submission, which a warning of a job has the form of; the path is also that of an archive's entry. */
+export const problemSchema = warningSchema;
+export type Problem = Warning;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { HEALTH_ACTIONS, HEALTH_FIELDS } from '#shared/domain/health.ts';
-import { programOptionsSchema } from '#shared/domain/job-spec.ts';
+import { programOptionsSchema, ROLES } from '#shared/domain/job-spec.ts';
 import { packageLayoutSchema } from '#shared/domain/package-layout.ts';
 import type { Stated } from '#shared/domain/stated.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
@@ -16,7 +16,7 @@ const specSchema = z.object({
   projectId: z.string().min(1),
   jobId: z.string().min(1),
   attempt: z.int().min(1),
-  role: z.enum(['master', 'worker', 'ps', 'evaluator']),
+  role: z.enum(ROLES),
   index: z.int().min(0),
   /** The module that Python runs, in a container, too; empty for a command. */
   module: z.string(),

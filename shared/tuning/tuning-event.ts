@@ -13,7 +13,6 @@ export type TuningEvent = {
   | {
       readonly type: 'VALUES_CHOSEN';
       readonly from: number;
-      readonly askedCount: number;
       readonly values: readonly Values[];
     }
   /** Id `closed-<ordinal>`. */
@@ -31,8 +30,6 @@ export type TuningEvent = {
       readonly bar: MedianBar | null;
       /** The last step of this trial's curve; null if it has none or was stopped early. */
       readonly completedStep: number | null;
-      /** Names of the metrics that the program reported, for the cause if none is the study's. */
-      readonly metricNames: readonly string[];
     }
   /** Id `rung-<ordinal>-<step>`. A running trial has reached a rung with this value, of what is minimized. */
   | { readonly type: 'RUNG_REACHED'; readonly ordinal: number; readonly step: number; readonly value: number }

@@ -48,7 +48,6 @@ export async function reportUndelivered(
     costUsd: job === undefined ? null : priceOfJob(job, now).totalUsd,
     bar: null,
     completedStep: null,
-    metricNames: [],
   });
 }
 

@@ -10,7 +10,7 @@ import {
   stateOf,
   type TimestampMs,
 } from '#shared/domain/job.ts';
-import { keepsVm, ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
+import { keepsVm, ownsVm, type VmIdentity } from '#shared/domain/ownership.ts';
 import type { InterruptionNotice, Replica } from '#shared/domain/replica.ts';
 import { isWorthKeeping } from '#shared/domain/rules/keeping.ts';
 import { CLOCK_ERROR_MS_MAX, type Timeouts } from '#shared/domain/timeouts.ts';
@@ -24,12 +24,6 @@ import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-fai
 import { logDecision } from '#shared/use-cases/log-lines.ts';
 
 type PhaseEvent = 'REPLICA_REPORTED' | 'REPLICA_STARTED' | 'REPLICA_UPLOADING';
-
-/** A VM, as its identity token names it. */
-export type VmSender = VmClaim & {
-  /** The account that the VM runs as; null for the deployment's own. */
-  readonly serviceAccount: string | null;
-};
 
 export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
 
@@ -143,7 +137,7 @@ type Rejection = {
   readonly message: string;
 };
 
-type Rejected = { readonly heartbeat: Heartbeat; readonly sender: VmSender; readonly rejection: Rejection | null };
+type Rejected = { readonly heartbeat: Heartbeat; readonly sender: VmIdentity; readonly rejection: Rejection | null };
 
 function logRejection({ logger }: HeartbeatPorts, { heartbeat, sender, rejection }: Rejected): void {
   const { jobId, attempt, phase } = heartbeat;
@@ -155,7 +149,7 @@ function logRejection({ logger }: HeartbeatPorts, { heartbeat, sender, rejection
 }
 
 /** Reason to reject this VM's heartbeat, or null. */
-function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmSender): Rejection | null {
+function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmIdentity): Rejection | null {
   if (job === undefined) {
     return { code: 'JOB_UNKNOWN', message: `Job ${heartbeat.jobId} does not exist.` };
   }
@@ -192,7 +186,7 @@ function phaseEventOf(job: Job, { replica, phase }: Replica): PhaseEvent | null 
   return isUploading ? 'REPLICA_UPLOADING' : null;
 }
 
-type Sender = VmSender & { readonly at: TimestampMs };
+type Sender = VmIdentity & { readonly at: TimestampMs };
 
 function toReplica(
   job: Job,

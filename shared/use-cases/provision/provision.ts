@@ -1,6 +1,7 @@
 import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
 import { CAPACITY_FAILURE_AGE_MS_MAX, chooseZone, faultyGpuOf, machineKeyOf } from '#shared/domain/capacity.ts';
 import { causeOf, classOf } from '#shared/domain/cause.ts';
+import type { Effect } from '#shared/domain/effect.ts';
 import type { EventOf, VmCreateFailure } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
@@ -36,7 +37,7 @@ export type ProvisionPorts = EventPorts & {
   readonly objects: Pick<ObjectStore, 'stat'>;
 };
 
-export type ProvisionMessage = { readonly jobId: string; readonly attempt: number; readonly placementRound: number };
+export type ProvisionMessage = Omit<Extract<Effect, { type: 'PROVISION' }>, 'type'>;
 
 export type ProvisionContext = {
   readonly now: TimestampMs;

@@ -1,13 +1,8 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
+import type { TuningMessage } from '#shared/protocol/stage-message.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
 
-/** `value` is of what is minimized. */
-export type ReachedRung = {
-  readonly tuningId: string;
-  readonly ordinal: number;
-  readonly step: number;
-  readonly value: number;
-};
+export type ReachedRung = Omit<Extract<TuningMessage, { type: 'REPORT_RUNG' }>, 'type'>;
 
 /** Reports that a running trial has reached a rung of ASHA; the rules decide whether it goes on. */
 export async function reportRung(

@@ -40,7 +40,7 @@ export async function reportTrial(
   }
   const { tuning, trial } = found;
   const curve = await ports.curves.read(tuningId, ordinal);
-  const { outcome, metricNames } = await classifyEnd(ports, { job, study: tuning.study, curve });
+  const outcome = await classifyEnd(ports, { job, study: tuning.study, curve });
   const isCompleted = outcome.kind === 'SUCCEEDED' && !outcome.isStoppedEarly;
   await handleTuningEvent(ports, {
     type: 'TRIAL_CLOSED',
@@ -57,7 +57,6 @@ export async function reportTrial(
     costUsd: priceOfJob(job, now).totalUsd,
     bar: isCompleted && curve !== undefined ? await computeBar(ports, tuning, curve) : null,
     completedStep: isCompleted ? (curve?.points.at(-1)?.step ?? null) : null,
-    metricNames,
   });
 }
 
@@ -79,20 +78,16 @@ async function computeBar(
   return next && { ...next, completedCount };
 }
 
-/** The outcome; of a trial without the study's metric also the names of those that the program has reported. */
-async function classifyEnd(
-  ports: ReportTrialPorts,
-  ended: Omit<EndedTrial, 'metricNames'>,
-): Promise<{ readonly outcome: TrialOutcome; readonly metricNames: readonly string[] }> {
+/** The outcome; of a trial without the study's metric, it names those that the program has reported. */
+async function classifyEnd(ports: ReportTrialPorts, ended: Omit<EndedTrial, 'metricNames'>): Promise<TrialOutcome> {
   const outcome = outcomeOf({ ...ended, metricNames: [] });
   if (outcome.kind !== 'INFEASIBLE') {
-    return { outcome, metricNames: [] };
+    return outcome;
   }
   const masters = (await ports.replicas.listByJob(ended.job.jobId)).filter(({ replica }) => replica === MASTER);
   const names = masters.flatMap(({ progress: { metrics, nonFinite = {} } }) => [
     ...Object.keys(metrics),
     ...Object.keys(nonFinite),
   ]);
-  const metricNames = [...new Set(names)];
-  return { outcome: outcomeOf({ ...ended, metricNames }), metricNames };
+  return outcomeOf({ ...ended, metricNames: [...new Set(names)] });
 }

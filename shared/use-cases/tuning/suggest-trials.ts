@@ -6,8 +6,6 @@ import type { Trial, Values } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
 
-export type SuggestionRequest = { readonly tuningId: string; readonly from: number; readonly count: number };
-
 /**
  * Chooses the values of the next trials from the results of this tuning and of those that it resumes. A request that
  * the tuning does not wait for is ignored. The choice depends on nothing but the stored trials, so that a redelivery
@@ -15,7 +13,7 @@ export type SuggestionRequest = { readonly tuningId: string; readonly from: numb
  */
 export async function suggestTrials(
   ports: TuningEventPorts,
-  { tuningId, from }: SuggestionRequest,
+  { tuningId, from }: { readonly tuningId: string; readonly from: number },
   now: TimestampMs,
 ): Promise<void> {
   const tuning = (await ports.tunings.read(tuningId))?.record;
@@ -24,8 +22,7 @@ export async function suggestTrials(
   }
   const values = await chooseValues(ports, tuning, tuning.asked);
   const eventId = `chosen-${from}`;
-  const { count: askedCount } = tuning.asked;
-  await handleTuningEvent(ports, { type: 'VALUES_CHOSEN', eventId, tuningId, at: now, from, askedCount, values });
+  await handleTuningEvent(ports, { type: 'VALUES_CHOSEN', eventId, tuningId, at: now, from, values });
 }
 
 async function chooseValues(

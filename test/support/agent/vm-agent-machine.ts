@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect } from 'vitest';
-import type { ReplicaExitReport } from '#shared/protocol/heartbeat.ts';
+import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import { type Cloud, startCloud } from './vm-agent-cloud.ts';
 import { createMachine, type Machine } from './vm-agent-local-machine.ts';
 
@@ -29,7 +29,7 @@ export function startMachineForEachTest() {
     expect(machine().isPoweredOff()).toBe(true);
   }
 
-  async function ended(child: ChildProcess): Promise<ReplicaExitReport> {
+  async function ended(child: ChildProcess): Promise<ExitFacts> {
     await exited(child);
     const last = cloud().heartbeats.at(-1);
     expect(last?.phase).toBe('EXITED');

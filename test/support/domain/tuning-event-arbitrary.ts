@@ -139,14 +139,12 @@ export function toEvent(
     costUsd,
     bar: null,
     completedStep: step,
-    metricNames: ['loss'],
   };
   const events: { readonly [E in TuningEventType]: Extract<TuningEvent, { type: E }> } = {
     VALUES_CHOSEN: {
       ...base,
       type: 'VALUES_CHOSEN',
       from,
-      askedCount: asked?.count ?? 1,
       values: Array.from({ length: count }, (_, index) => valuesOfOrdinal(from + index)),
     },
     TRIAL_CLOSED: { ...base, type: 'TRIAL_CLOSED', ...closed },

@@ -38,14 +38,14 @@ export class TuningRun {
 
   chosenFrom(from: number, at: number, count: number): TuningRun {
     const values = Array.from({ length: count }, (_, index) => valuesOfOrdinal(from + index));
-    return this.apply({ ...base(at), type: 'VALUES_CHOSEN', from, askedCount: count, values });
+    return this.apply({ ...base(at), type: 'VALUES_CHOSEN', from, values });
   }
 
   closed(ordinal: number, outcome: TrialOutcome, end: number | ClosedFacts): TuningRun {
     const facts = typeof end === 'number' ? { at: end } : end;
     const trial = { ordinal, values: valuesOfOrdinal(ordinal), chosenAt: 0, repeats: null };
     const times = { startedAt: 0, endedAt: facts.at, costUsd: 0.5 };
-    const nothing = { bar: null, completedStep: null, metricNames: [] };
+    const nothing = { bar: null, completedStep: null };
     return this.apply({ ...base(facts.at), type: 'TRIAL_CLOSED', ...trial, ...times, ...nothing, outcome, ...facts });
   }
 

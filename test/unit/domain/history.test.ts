@@ -91,7 +91,7 @@ describe('the history of a tuning', () => {
     const values = [{ rate: 0.1 }, { rate: 0.2 }];
     const chosen = transitionTuning(searchingTuning(), {
       ...base,
-      ...{ type: 'VALUES_CHOSEN', eventId: 'chosen-1', from: 1, askedCount: 2, values },
+      ...{ type: 'VALUES_CHOSEN', eventId: 'chosen-1', from: 1, values },
     }).tuning;
     const event = { ...base, type: 'CANCEL_REQUESTED', eventId: 'cancel-requested', by: 'ada@example.com' } as const;
     expect(transitionTuning(chosen, event).tuning.history).toEqual([

@@ -5,12 +5,13 @@ import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
+import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import { type Job, type ReplicaId, replicaName, replicasOf } from '#shared/domain/job.ts';
 import { NO_PROGRESS, NO_USAGE } from '#shared/domain/replica.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
-import type { Heartbeat, ReplicaExitReport } from '#shared/protocol/heartbeat.ts';
+import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { handleInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
 import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
@@ -72,7 +73,7 @@ function scenarios(event: fc.Arbitrary<Scenario['event']>): fc.Arbitrary<Scenari
 /** A heartbeat without its address, and when it is sent. */
 type Sent = { readonly at: number; readonly facts: Partial<Heartbeat> };
 
-const exited = (message: string): ReplicaExitReport => ({
+const exited = (message: string): ExitFacts => ({
   reason: 'EXITED',
   exitCode: 1,
   signal: null,
@@ -81,7 +82,7 @@ const exited = (message: string): ReplicaExitReport => ({
 });
 const BUG = exited('ValueError: x12 must not be 10');
 const LOST_CONNECTION = exited('RuntimeError: [gloo] Connection closed by peer [10.0.0.3]:33421');
-const PREEMPTED: ReplicaExitReport = { ...exited(''), reason: 'PREEMPTED', exitCode: 0, evidence: [] };
+const PREEMPTED: ExitFacts = { ...exited(''), reason: 'PREEMPTED', exitCode: 0, evidence: [] };
 
 const notice = { isStopping: true, secondsLeft: 120, message: 'Compute Engine is preempting the VM.' };
 
@@ -94,7 +95,7 @@ function regularBeats({ beatsAt, from = T - 300_000, until }: Period, facts: Par
 }
 
 /** The heartbeats of a program that exits with 1 at a time, saves its outputs and reports its exit. */
-function failing(endsAt: number, report: ReplicaExitReport, { savesMs, beatsAt, clockErrorMs }: Member): Sent[] {
+function failing(endsAt: number, report: ExitFacts, { savesMs, beatsAt, clockErrorMs }: Member): Sent[] {
   const endOf = (at: number) => ({ at: endsAt + clockErrorMs, secondsAgo: (at - endsAt) / 1_000 });
   const saving = [endsAt, ...regularBeats({ beatsAt, from: endsAt, until: endsAt + savesMs }).map(({ at }) => at)];
   return [

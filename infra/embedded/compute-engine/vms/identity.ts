@@ -2,17 +2,11 @@ import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, importJWK, type JSONWebKeySet, type JWK, SignJWT } from 'jose';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { GOOGLE_TOKEN_ISSUER } from '#shared/api/verify-vm-identity.ts';
+import type { VmIdentity } from '#shared/domain/ownership.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 /** The claims of an identity token about its VM. */
-export type VmIdentityClaims = {
-  readonly instanceId: string;
-  readonly vmName: string;
-  readonly zone: string;
-  readonly createdAt: number;
-  /** The account of the VM's job; null for the project's. */
-  readonly serviceAccount: string | null;
-};
+export type VmIdentityClaims = VmIdentity & { readonly createdAt: number };
 
 /** Signs identity tokens for the VMs of the embedded cloud, as Google does for those of Compute Engine. */
 export type VmIdentityIssuer = {

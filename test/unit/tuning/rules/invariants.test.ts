@@ -270,7 +270,7 @@ function answerTo(
     case 'SUGGEST': {
       const { from, count } = effect;
       const values = Array.from({ length: count }, (_, index) => valuesOfOrdinal(from + index));
-      return { ...base, type: 'VALUES_CHOSEN', from, askedCount: count, values };
+      return { ...base, type: 'VALUES_CHOSEN', from, values };
     }
     case 'START_TRIAL':
     case 'STOP_TRIAL': {

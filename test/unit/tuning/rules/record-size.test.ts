@@ -82,7 +82,6 @@ it('stays small with as many trials in parallel as there can be, besides what wa
       costUsd: NUMBER,
       bar: null,
       completedStep: NUMBER,
-      metricNames: [],
     }).tuning;
   }, fullTuning());
   expect(full).toMatchObject({ status: 'SEARCHING', failures: { length: FAILURE_TALLIES_MAX } });

@@ -14,14 +14,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.control.config import Limits, ProgramOptions
 from vm_agent.control.decisions import (
-    BootPlan,
     ProgramEnd,
     Readings,
     StopNotice,
     check_limits,
     describe_end,
     grace_seconds,
-    plan_boot,
 )
 from vm_agent.control.machine_notices import (
     is_terminating,
@@ -187,14 +185,6 @@ class BootTest(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.path = Path(self.folder.name, 'state.json')
-
-    def test_never_runs_a_program_again_that_has_ended(self) -> None:
-        ended = State('job', 1, exit=ExitReport('EXITED', 'done', exit_code=0))
-        self.assertEqual(plan_boot(State('job', 1)), BootPlan.RUN)
-        self.assertEqual(plan_boot(ended), BootPlan.SAVE)
-        saved = replace(ended, is_output_saved=True)
-        self.assertEqual(plan_boot(saved), BootPlan.REPORT)
-        self.assertEqual(plan_boot(replace(saved, is_exit_delivered=True)), BootPlan.POWER_OFF)
 
     def test_sequence_numbers_grow_across_boots(self) -> None:
         first = StateFile(self.path).open_boot('job', 1)

@@ -1,16 +1,14 @@
 """The wait for the final save of the attempt before, against a fake Cloud Storage."""
 
 import threading
-import time
 import unittest
-from types import SimpleNamespace
-from typing import Any, List
+from typing import List
 
 from fake_storage import BUCKET, FakeStorage
-from vm_agent.control.earlier_save import await_earlier_save
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.restore.earlier_save import EarlierSave
 from vm_agent.storage.transfer.client import END_KEY, Author
 
 POLICY = RetryPolicy(tries_max=1, seconds_max=5)
@@ -27,31 +25,25 @@ class EarlierSaveTest(unittest.TestCase):
     def directory(self, attempt: int) -> JobDirectory:
         return JobDirectory(self.storage, f'gs://{BUCKET}/p', Author('cluster', attempt))
 
-    def replica(self, seconds: float, is_master: bool = True) -> Any:
-        return SimpleNamespace(
-            config=SimpleNamespace(
-                limits=SimpleNamespace(earlier_save_seconds=seconds), spec=SimpleNamespace(saves_output=is_master)
-            ),
-            directory=self.directory(2),
-            retry_policy=POLICY,
-            setup_deadline=time.monotonic() + 60,
-            log=lambda text, _severity: self.logged.append(text),
-            stop_signal=SimpleNamespace(wait=lambda _seconds: threading.Event().wait(0.01)),
-            supervisor=SimpleNamespace(check=lambda: None),
-        )
+    def wait_for(self, seconds: float, is_master: bool = True) -> None:
+        def wait(_seconds: float) -> None:
+            threading.Event().wait(0.01)
+
+        log = lambda text, _severity: self.logged.append(text)
+        EarlierSave(self.directory(2), POLICY, wait, log).wait_for(seconds, is_master)
 
     def test_a_master_that_never_says_that_it_has_ended_is_awaited_for_a_limited_time(self) -> None:
-        await_earlier_save(self.replica(0.1))
+        self.wait_for(0.1)
         self.assertRegex(self.logged[-1], 'has not saved everything')
 
     def test_the_wait_is_over_when_everything_is_saved(self) -> None:
         self.directory(1).write_manifest(Manifest(None), POLICY, (END_KEY,))
-        await_earlier_save(self.replica(60))
+        self.wait_for(60)
         self.assertEqual(self.logged, [])
 
     def test_other_replicas_restore_what_their_master_does(self) -> None:
         self.directory(1).write_manifest(Manifest(None), POLICY, (END_KEY,))
-        waiting = threading.Thread(target=await_earlier_save, args=[self.replica(0.1, is_master=False)], daemon=True)
+        waiting = threading.Thread(target=self.wait_for, args=[0.1, False], daemon=True)
         waiting.start()
         waiting.join(0.3)
         self.assertTrue(waiting.is_alive())

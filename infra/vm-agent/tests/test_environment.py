@@ -158,12 +158,12 @@ class EnvironmentTest(unittest.TestCase):
             self.assertEqual((environment.get('NO_PROXY'), environment.get('no_proxy')), expected)
 
     def test_adds_the_job_directory_once(self) -> None:
-        self.assertEqual(program_arguments(SPEC)[-1], '--job-dir=gs://dropforge-local-jobs/digits')
+        self.assertEqual(program_arguments(SPEC, SPEC.args)[-1], '--job-dir=gs://dropforge-local-jobs/digits')
         for own in (('--job-dir', 'x'), ('--job-dir=x',)):
-            self.assertEqual(program_arguments(replace(SPEC, args=own)), list(own))
+            self.assertEqual(program_arguments(SPEC, own), list(own))
 
     def test_does_not_add_the_job_directory_if_the_dialect_does_not(self) -> None:
-        self.assertEqual(program_arguments(replace(SPEC, passes_job_dir=False)), ['--epochs', '10'])
+        self.assertEqual(program_arguments(replace(SPEC, passes_job_dir=False), SPEC.args), ['--epochs', '10'])
 
     def test_the_users_variables_do_not_override_dropforges(self) -> None:
         environment = environment_of(

@@ -248,7 +248,7 @@ class BucketEventsTest(unittest.TestCase):
         self.server = FakeStorage()
         self.addCleanup(self.server.close)
         storage = self.server.connect()
-        self.events = BucketEvents(storage, JobDirectory(storage, 'gs://jobs/digits/7', Author('digits_trial_7', 1)))
+        self.events = BucketEvents(JobDirectory(storage, 'gs://jobs/digits/7', Author('digits_trial_7', 1)))
 
     def values(self) -> List[Sample]:
         self.events.finish()

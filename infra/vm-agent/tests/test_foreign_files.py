@@ -64,17 +64,18 @@ class ForeignFilesTest(unittest.TestCase):
     def test_a_link_in_the_place_of_the_folder_in_which_the_program_runs_ends_the_attempt_after_a_reboot(self) -> None:
         package = self.home / 'sources' / '0'
         (package / 'src' / 'trainer').mkdir(parents=True)
-        state = State('digits', 1, working_directory=str(package))
+        state = SimpleNamespace(current=State('digits', 1, working_directory=str(package)))
+        none: Any = None
         for workdir in ('src', 'src/trainer'):
             config = SimpleNamespace(options=SimpleNamespace(workdir=workdir))
-            replica: Any = SimpleNamespace(home=self.home, config=config)
-            launcher = ContainerLauncher(ContainerSpec('image', 1, 2, 3, (), '', '', 'NONE', None))
-            self.assertEqual(launcher.working_directory(replica, state), package / workdir)
+            setup: Any = SimpleNamespace(vm=SimpleNamespace(home=self.home, config=config, mark='1'), state=state)
+            launcher = ContainerLauncher(ContainerSpec('image', 1, 2, 3, (), '', '', 'NONE', None), setup, none, none)
+            self.assertEqual(launcher.working_directory(), package / workdir)
             (package / 'src').rename(package / 'moved')
             (package / 'src').symlink_to(self.home / 'outside')
             (self.home / 'outside' / 'trainer').mkdir(exist_ok=True)
             with self.assertRaises(ReplicaEnded):
-                launcher.working_directory(replica, state)
+                launcher.working_directory()
             (package / 'src').unlink()
             (package / 'moved').rename(package / 'src')
 

@@ -49,7 +49,7 @@ class MetricsTest(unittest.TestCase):
         if metric_ids is None:
             return ProgramMetrics(self.paths)
         directory = JobDirectory(self.storage, 'gs://jobs/digits/7', Author('digits_trial_7', attempt))
-        bucket_events = BucketEvents(self.storage, directory)
+        bucket_events = BucketEvents(directory)
         return ProgramMetrics(self.paths, None, MetricSettings(f'digits/{attempt}', metric_ids, bucket_events))
 
     def start(self, metric_ids: Optional[List[str]] = None) -> ProgramMetrics:

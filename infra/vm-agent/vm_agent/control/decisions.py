@@ -3,11 +3,9 @@
 import re
 import signal
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import List, Optional, Sequence, Tuple
 
 from vm_agent.control.config import Limits
-from vm_agent.control.state_file import State
 from vm_agent.health.stuck_exit import IDLE_SECONDS
 from vm_agent.program.evidence import clean_evidence, clean_line
 from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, LINE_CHARS_MAX, DecisiveFinding, ExitReport, shorten
@@ -71,22 +69,6 @@ class ProgramEnd:
     """Faults of the hardware, which explain a failure whatever it looks like."""
     exception: str = ''
     """The kind that ended the main thread of a process which then did not exit, and was ended; empty if none was."""
-
-
-class BootPlan(Enum):
-    RUN = 'run the program'
-    SAVE = 'the program has ended: save its output, then report its exit'
-    REPORT = 'the output is saved: report the exit'
-    POWER_OFF = 'nothing is left to do'
-
-
-def plan_boot(state: State) -> BootPlan:
-    """Returns what a boot has left to do. A program that has ended is never run again."""
-    if state.exit is None:
-        return BootPlan.RUN
-    if not state.is_output_saved:
-        return BootPlan.SAVE
-    return BootPlan.POWER_OFF if state.is_exit_delivered else BootPlan.REPORT
 
 
 def check_limits(limits: Limits, readings: Readings) -> Optional[StopNotice]:

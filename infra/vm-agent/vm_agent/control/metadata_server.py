@@ -34,7 +34,6 @@ class Instance:
     """This VM's identity at Compute Engine."""
 
     instance_id: str
-    name: str
     zone: str
 
 
@@ -54,7 +53,7 @@ class MetadataServer:
 
     def instance(self) -> Instance:
         zone = self.get_with_retry('zone').rsplit('/', 1)[-1]
-        return Instance(instance_id=self.get_with_retry('id'), name=self.get_with_retry('name'), zone=zone)
+        return Instance(instance_id=self.get_with_retry('id'), zone=zone)
 
     def service_account(self) -> Optional[str]:
         """Returns the e-mail address of the VM's service account, or None if it cannot be read."""
@@ -63,14 +62,10 @@ class MetadataServer:
         except (MetadataMissing, TransientError):
             return None
 
-    def wait_for_change(
-        self, path: str, last_etag: Optional[str], seconds_max: float = LONG_POLL_SECONDS
-    ) -> Value:
+    def wait_for_change(self, path: str, last_etag: str, seconds_max: float) -> Value:
         """Returns a value as soon as its etag differs from `last_etag`, or after LONG_POLL_SECONDS or `seconds_max`."""
         seconds = max(1, math.ceil(min(seconds_max, LONG_POLL_SECONDS)))
-        query = {'wait_for_change': 'true', 'timeout_sec': str(seconds)}
-        if last_etag is not None:
-            query['last_etag'] = last_etag
+        query = {'wait_for_change': 'true', 'timeout_sec': str(seconds), 'last_etag': last_etag}
         response = self._request(f'{path}?{urlencode(query)}', LONG_POLL_SECONDS + LONG_POLL_MARGIN_SECONDS)
         return Value(response.body.decode('utf-8').strip(), response.headers.get('etag', '0'))
 

@@ -2,25 +2,24 @@
 
 import os
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Mapping, Optional, Sequence, Tuple
+from typing import Mapping, Optional, Sequence
 
 from vm_agent.cache.environment_cache import EnvironmentCache
 from vm_agent.cache.files import site_packages
-from vm_agent.control.archives import download_archives
-from vm_agent.control.context import Replica
+from vm_agent.cache.store import BackgroundStore
 from vm_agent.control.decisions import describe_end
+from vm_agent.control.launcher import Setup
 from vm_agent.control.state_file import State
 from vm_agent.metrics.program_metrics import MetricPaths
 from vm_agent.paths.installer import install_path_hook
 from vm_agent.paths.mlflow_installer import install_mlflow_plugin
-from vm_agent.program.child_process import ChildProcess, Command
+from vm_agent.program.child_process import ChildProcess
 from vm_agent.program.exit_report import ExitReport
 from vm_agent.setup.console_script import find_console_script
 from vm_agent.setup.environment import (
-    VM_MARKER,
     ProgramPaths,
     network_variables,
     program_arguments,
@@ -38,54 +37,58 @@ CACHE_TRIES_MAX = 3
 CACHE_RETRY_SECONDS_MAX = 10.0
 
 
+@dataclass(frozen=True)
 class PythonLauncher:
-    def install(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> State:
-        if state.import_roots is not None:
-            return state
-        archives = download_archives(replica)
-        replica.set_phase('INSTALLING')
-        environment = {**tool_environment(os.environ, _program_paths(replica, ()), replica.vm), **secrets}
-        paths = InstallPaths(replica.home / 'venv', environment)
+    setup: Setup
+    background_store: BackgroundStore
+
+    def install(self, secrets: Mapping[str, str]) -> None:
+        setup, vm = self.setup, self.setup.vm
+        if setup.state.current.import_roots is not None:
+            return
+        archives = setup.download_archives()
+        setup.set_phase('INSTALLING')
+        environment = {**tool_environment(os.environ, self._program_paths(), vm.mark), **secrets}
+        paths = InstallPaths(vm.venv, environment)
 
         def run_tool(argv: Sequence[str], *, is_logged: bool = True) -> ToolResult:
-            return replica.supervisor.run_tool(_command(replica, argv, environment, replica.home), is_logged)
+            return setup.supervisor.run_tool(setup.command(argv, environment, vm.home), is_logged)
 
-        module = replica.config.spec.module
-        plan = plan_packages(archives, replica.home / 'sources', module)
-        installed = Installer(paths, run_tool, _environment_cache(replica), replica.log).install(plan)
+        module = vm.config.spec.module
+        plan = plan_packages(archives, vm.home / 'sources', module)
+        installed = Installer(paths, run_tool, self._open_cache(), setup.log).install(plan)
         if installed.store is not None:
-            replica.background_store.start(installed.store, installed.seconds)
+            self.background_store.start(installed.store, installed.seconds)
         roots, folder = find_import_roots(plan, module, paths.python), plan.program.working_directory
-        state = replace(
-            state,
+        setup.state.update(
             import_roots=tuple(str(root) for root in roots),
             script=plan.program.script,
             working_directory=None if folder is None else str(folder),
         )
-        replica.write_state(state)
-        return state
 
-    def working_directory(self, replica: Replica, state: State) -> Path:
+    def working_directory(self) -> Path:
         """Returns the directory of the program's package, or one of its own if the program is installed."""
-        folder = replica.home / 'work' if state.working_directory is None else Path(state.working_directory)
+        vm, state = self.setup.vm, self.setup.state.current
+        folder = vm.home / 'work' if state.working_directory is None else Path(state.working_directory)
         folder.mkdir(exist_ok=True)
-        workdir = replica.config.options.workdir
+        workdir = vm.config.options.workdir
         if workdir:
             folder = find_workdir(folder, workdir)
         elif state.script is not None:
             link_neighbors(folder / state.script, folder)
-        create_job_dir_link(folder, replica.config.spec.job_dir, replica.output)
+        create_job_dir_link(folder, vm.config.spec.job_dir, vm.output)
         return folder
 
-    def run(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> ExitReport:
-        spec = replica.config.spec
-        paths = _program_paths(replica, state.import_roots or ())
-        folder = self.working_directory(replica, state)
-        install_mlflow_plugin(site_packages(replica.home / 'venv'))
-        install_path_hook(replica.home / 'venv', spec.job_dir, replica.output, replica.home / 'objects')
+    def run(self, secrets: Mapping[str, str], resume_arguments: Sequence[str]) -> ExitReport:
+        setup, vm, state = self.setup, self.setup.vm, self.setup.state.current
+        spec = vm.config.spec
+        paths = self._program_paths()
+        folder = self.working_directory()
+        install_mlflow_plugin(site_packages(vm.venv))
+        install_path_hook(vm.venv, spec.job_dir, vm.output, vm.home / 'objects')
         for file in (paths.metrics_file, paths.hypertune_file):
             file.parent.mkdir(parents=True, exist_ok=True)
-        tools = {**network_variables(spec), **tool_environment(os.environ, paths, replica.vm), **secrets}
+        tools = {**network_variables(spec), **tool_environment(os.environ, paths, vm.mark), **secrets}
         environment = program_environment(spec, paths, tools)
         target = ['-m', spec.module] if state.script is None else [_script_from(state, folder)]
         program = list(spec.command) or [str(paths.python), *target]
@@ -93,25 +96,36 @@ class PythonLauncher:
         missing = _find_missing(program[0], folder, environment)
         if missing is not None:
             return missing
-        argv = [*_nice(replica.config.options.nice), *program, *program_arguments(spec)]
-        replica.set_phase('RUNNING')
-        command = _command(replica, argv, environment, folder)
-        write_entry(replica.home, environment, folder)
-        return describe_end(replica.supervisor.run_program(partial(ChildProcess, command), state.ran_seconds))
+        arguments = program_arguments(spec, (*spec.args, *resume_arguments))
+        argv = [*_nice(vm.config.options.nice), *program, *arguments]
+        setup.set_phase('RUNNING')
+        command = setup.command(argv, environment, folder)
+        write_entry(vm.home, environment, folder)
+        return describe_end(setup.supervisor.run_program(partial(ChildProcess, command), state.ran_seconds))
 
+    def _program_paths(self) -> ProgramPaths:
+        vm, metric_paths = self.setup.vm, MetricPaths(self.setup.vm.home)
+        return ProgramPaths(
+            python=vm.venv / 'bin' / 'python',
+            output=vm.output,
+            metrics_file=metric_paths.metrics_file,
+            hypertune_file=metric_paths.hypertune_file,
+            import_roots=self.setup.state.current.import_roots or (),
+        )
 
-def _environment_cache(replica: Replica) -> Optional[EnvironmentCache]:
-    location = replica.config.cached_environments
-    if location is None:
-        return None
-    return EnvironmentCache(
-        storage=replica.storage,
-        location=location,
-        author=replica.directory.author,
-        may_store=replica.config.spec.saves_output,
-        policy=replace(replica.retry_policy, tries_max=CACHE_TRIES_MAX, seconds_max=CACHE_RETRY_SECONDS_MAX),
-        log=replica.log,
-    )
+    def _open_cache(self) -> Optional[EnvironmentCache]:
+        vm, policy = self.setup.vm, self.setup.policy
+        location = vm.config.cached_environments
+        if location is None:
+            return None
+        return EnvironmentCache(
+            storage=vm.directory.storage,
+            location=location,
+            author=vm.directory.author,
+            may_store=vm.config.spec.saves_output,
+            policy=replace(policy, tries_max=CACHE_TRIES_MAX, seconds_max=CACHE_RETRY_SECONDS_MAX),
+            log=self.setup.log,
+        )
 
 
 def _script_from(state: State, folder: Path) -> str:
@@ -134,18 +148,3 @@ def _find_missing(command: str, folder: Path, environment: Mapping[str, str]) ->
 def _nice(increment: int) -> Sequence[str]:
     """Returns the command prefix that raises a program's niceness; `nice` replaces itself with the program."""
     return [shutil.which('nice') or '/usr/bin/nice', '-n', str(increment)] if increment > 0 else []
-
-
-def _program_paths(replica: Replica, import_roots: Tuple[str, ...]) -> ProgramPaths:
-    home, metric_paths = replica.home, MetricPaths(replica.home)
-    return ProgramPaths(
-        python=home / 'venv' / 'bin' / 'python',
-        output=replica.output,
-        metrics_file=metric_paths.metrics_file,
-        hypertune_file=metric_paths.hypertune_file,
-        import_roots=import_roots,
-    )
-
-
-def _command(replica: Replica, argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Command:
-    return Command(argv, environment, folder, f'{VM_MARKER}={replica.vm}'.encode(), replica.secrets.mask)

@@ -5,7 +5,7 @@ import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from vm_agent.program.exit_report import ExitReport, parse_exit_report
 
@@ -62,6 +62,8 @@ class State:
 
 
 class StateFile:
+    """`write` raises OSError."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
 
@@ -101,3 +103,21 @@ class StateFile:
         except (ValueError, KeyError, TypeError):
             # A damaged file is treated as absent: the output in the bucket is restored instead.
             return None
+
+
+class BootState:
+    """The state of this boot: each change is on the disk before the next step."""
+
+    def __init__(self, file: StateFile, opened: State, log: Callable[[str, str], None]) -> None:
+        self._file = file
+        self._log = log
+        self.current = opened
+
+    def update(self, **changes: Any) -> None:
+        """`changes` are fields of State."""
+        self.current = replace(self.current, **changes)
+        try:
+            self._file.write(self.current)
+        except OSError as error:
+            # A full disk must not keep the report from being delivered; a reboot would only repeat some steps.
+            self._log(f'The state file could not be written: {error}', 'ERROR')

@@ -74,6 +74,14 @@ class Supervisor:
         if notice is not None:
             raise ReplicaEnded(ExitReport(notice.reason, notice.message))
 
+    def wait(self, seconds: float) -> None:
+        """Waits for the time, or for a request to stop. Raises ReplicaEnded if there is a reason to stop."""
+        self._monitored.stop_signal.wait(seconds)
+        self.check()
+
+    def request_stop(self, message: str) -> None:
+        self._monitored.stop_signal.request_stop(StopNotice('STOPPED', message))
+
     def run_tool(self, command: Command, is_logged: bool = True) -> ToolResult:
         """Runs one of the agent's tools. Raises ReplicaEnded if it had to be stopped."""
         start = partial(ChildProcess, command)

@@ -83,6 +83,11 @@ class ExitReport:
         """Whether the VM was told to stop, is shut down, or has no control plane: it may have little time left."""
         return self.reason in ('STOPPED', 'PREEMPTED')
 
+    @property
+    def is_rollback(self) -> bool:
+        """Whether the job goes back to an earlier checkpoint."""
+        return self.health is not None and self.health.action == 'rollback'
+
     def to_json(self) -> Dict[str, Any]:
         return {
             'reason': self.reason,

@@ -5,7 +5,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.metrics.program_metrics import MLFLOW_DATABASE
 from vm_agent.program.network_interface import find_interface
@@ -175,11 +175,11 @@ def _cluster_variables(spec: ReplicaSpec) -> Dict[str, str]:
     }
 
 
-def program_arguments(spec: ReplicaSpec) -> List[str]:
+def program_arguments(spec: ReplicaSpec, args: Sequence[str]) -> List[str]:
     """Returns the user's arguments, and --job-dir if the job's dialect adds it and the user did not."""
-    has_job_dir = any(arg == '--job-dir' or arg.startswith('--job-dir=') for arg in spec.args)
+    has_job_dir = any(arg == '--job-dir' or arg.startswith('--job-dir=') for arg in args)
     is_added = spec.passes_job_dir and not has_job_dir
-    return [*spec.args, *([f'--job-dir={spec.job_dir}'] if is_added else [])]
+    return [*args, *([f'--job-dir={spec.job_dir}'] if is_added else [])]
 
 
 def describe_cluster(spec: ReplicaSpec) -> Dict[str, Any]:

@@ -59,6 +59,7 @@ class JobSecrets:
         self._manager = manager
         self._versions = versions
         self.mask = mask
+        self.account = manager.account
 
     def read(self, policy: RetryPolicy) -> Dict[str, str]:
         """

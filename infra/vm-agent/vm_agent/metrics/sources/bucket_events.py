@@ -14,7 +14,7 @@ from vm_agent.metrics.sources.event_folder import FILE_COUNT_MAX, NAME_PART
 from vm_agent.metrics.sources.event_runs import EventRuns, in_order, is_evaluation, last_step
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.object_names import is_restorable
-from vm_agent.storage.transfer.client import ObjectInfo, Storage, StorageRejected
+from vm_agent.storage.transfer.client import ObjectInfo, StorageRejected
 
 # Listing more costs more than a metric is worth.
 OBJECT_COUNT_MAX = 5_000
@@ -30,8 +30,7 @@ CLOCK_ERROR_SECONDS = 1.0
 
 
 class BucketEvents:
-    def __init__(self, storage: Storage, directory: JobDirectory) -> None:
-        self._storage = storage
+    def __init__(self, directory: JobDirectory) -> None:
         self._directory = directory
         self._offsets: Dict[str, Tuple[str, int]] = {}
         self._runs = EventRuns()
@@ -116,8 +115,9 @@ class BucketEvents:
         end = min(info.size_bytes, offset + OBJECT_BYTES_MAX)
         if end <= offset:
             return b''
-        url = f'{self._storage.object_url(info.bucket, info.name)}?alt=media&generation={info.generation}'
-        with self._storage.open(Request('GET', url, {'Range': f'bytes={offset}-{end - 1}'})) as response:
+        storage = self._directory.storage
+        url = f'{storage.object_url(info.bucket, info.name)}?alt=media&generation={info.generation}'
+        with storage.open(Request('GET', url, {'Range': f'bytes={offset}-{end - 1}'})) as response:
             # A server that ignores the range sends all bytes from the first one.
             skipped = offset if response.status == 200 else 0
             data = bytearray()

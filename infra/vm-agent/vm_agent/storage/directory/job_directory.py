@@ -27,7 +27,7 @@ class JobDirectory:
     """All methods raise StorageRejected or TransientError; those that write or read the manifest also raise Fenced."""
 
     def __init__(self, storage: Storage, job_dir: str, author: Author) -> None:
-        self._storage = storage
+        self.storage = storage
         self.author = author
         self.bucket, path = split_gs_uri(job_dir)
         self.prefix = f'{path}/' if path else ''
@@ -38,7 +38,7 @@ class JobDirectory:
     @property
     def transfers(self) -> TransferPool:
         """For uploads and downloads in parallel: all other methods but those of the manifest are thread-safe."""
-        return self._storage.transfers
+        return self.storage.transfers
 
     def claim(self, policy: RetryPolicy) -> Manifest:
         """
@@ -53,7 +53,7 @@ class JobDirectory:
 
     def read_manifest(self, policy: RetryPolicy) -> Manifest:
         """Returns the last manifest; an empty one if there is none."""
-        found = self._storage.read(self.bucket, self.prefix + MANIFEST_NAME, policy)
+        found = self.storage.read(self.bucket, self.prefix + MANIFEST_NAME, policy)
         manifest = Manifest(None) if found is None else self._decode(found[0])
         self._check_fence(manifest.author)
         self._generations[MANIFEST_NAME] = '0' if found is None else found[1]
@@ -77,7 +77,7 @@ class JobDirectory:
 
     def upload(self, name: str, path: Path, policy: RetryPolicy) -> ObjectInfo:
         """Uploads one file. Also raises FileChanged or OSError."""
-        with open_upload(self._storage, path) as file:
+        with open_upload(self.storage, path) as file:
             info = self._write(name, lambda upload: file.write(upload, policy), policy)
         self._delete_replaced(name, info)
         return info
@@ -86,7 +86,7 @@ class JobDirectory:
         """Uploads a small object from memory."""
         body = MemoryBody(data)
         info = self._write(
-            name, lambda upload: call_with_retry(lambda: self._storage.insert(upload, body), policy), policy
+            name, lambda upload: call_with_retry(lambda: self.storage.insert(upload, body), policy), policy
         )
         self._delete_replaced(name, info)
         return info
@@ -101,21 +101,21 @@ class JobDirectory:
         named = None if self._named is None else self._named.get(name)
         is_known = self._named is not None and replaced is not None and replaced.generation != info.generation
         if is_known and replaced is not None and (named is None or named.generation != replaced.generation):
-            delete_parts(self._storage, [replaced])
+            delete_parts(self.storage, [replaced])
 
     def list(self, policy: RetryPolicy) -> Iterator[Tuple[str, ObjectInfo]]:
         """Yields the live objects with their names below the directory."""
-        for info in self._storage.list(self.bucket, self.prefix, policy):
+        for info in self.storage.list(self.bucket, self.prefix, policy):
             yield info.name[len(self.prefix) :], info
 
     def list_versions(self, policy: RetryPolicy) -> Iterator[Tuple[str, ObjectInfo]]:
         """Yields all generations of the objects, with their names below the directory."""
-        for info in self._storage.list_versions(self.bucket, self.prefix, policy):
+        for info in self.storage.list_versions(self.bucket, self.prefix, policy):
             yield info.name[len(self.prefix) :], info
 
     def read_manifest_version(self, info: ObjectInfo, policy: RetryPolicy) -> Optional[Manifest]:
         """Returns an earlier manifest; None if it no longer exists or is not valid."""
-        body = self._storage.read_version(info, policy)
+        body = self.storage.read_version(info, policy)
         try:
             return None if body is None else decode_manifest(body, self.bucket, self.prefix)
         except ValueError:
@@ -128,15 +128,15 @@ class JobDirectory:
     def download(self, info: ObjectInfo, target: Path, policy: RetryPolicy) -> None:
         """Downloads one generation. Also raises ContentMismatch or OSError."""
         target.parent.mkdir(parents=True, exist_ok=True)
-        download_file(self._storage, info, target, policy)
+        download_file(self.storage, info, target, policy)
 
     def delete_abandoned(self, parts: Sequence[ObjectInfo]) -> None:
         """Deletes parts that earlier attempts of this job left behind; others stay. Does not raise."""
-        delete_parts(self._storage, [one for one in parts if one.author is not None and self.author.fences(one.author)])
+        delete_parts(self.storage, [one for one in parts if one.author is not None and self.author.fences(one.author)])
 
     def stat(self, name: str, policy: RetryPolicy) -> Optional[ObjectInfo]:
         """Returns the live object, or None."""
-        return call_with_retry(lambda: self._storage.stat(self.bucket, self.prefix + name), policy)
+        return call_with_retry(lambda: self.storage.stat(self.bucket, self.prefix + name), policy)
 
     def record_live(self, name: str, info: ObjectInfo) -> None:
         """Records the live object of a name, so that the first upload over it meets no conflict."""
@@ -157,7 +157,7 @@ class JobDirectory:
         self._named = None
 
         def send(upload: Upload) -> ObjectInfo:
-            return call_with_retry(lambda: self._storage.insert(replace(upload, marks=marks), body), policy)
+            return call_with_retry(lambda: self.storage.insert(replace(upload, marks=marks), body), policy)
 
         self._write(MANIFEST_NAME, send, policy)
         self._named = manifest.files

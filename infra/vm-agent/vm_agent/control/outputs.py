@@ -1,0 +1,200 @@
+"""The files of the job directory: restored before the program runs, saved while it runs and after its end."""
+
+import shutil
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Callable, Optional, Tuple
+
+from vm_agent.control.launcher import Setup
+from vm_agent.control.observer import Observer
+from vm_agent.control.output_findings import OutputFindings
+from vm_agent.control.supervisor import Supervisor
+from vm_agent.control.vm import Vm
+from vm_agent.http.retry import RetryPolicy, TransientError
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.foreign_files import has_link
+from vm_agent.program.saved_uris import find_output_arguments, is_outside
+from vm_agent.program.usage import measure_tree
+from vm_agent.storage.directory.job_directory import Fenced
+from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.output.output_rule import OutputRule
+from vm_agent.storage.output.output_sync import OutputSync
+from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.output.staging import Staging
+from vm_agent.storage.output.work_folder import WorkFolder, read_baseline
+from vm_agent.storage.restore.earlier_save import EarlierSave
+from vm_agent.storage.restore.restore import Restore
+from vm_agent.storage.restore.rollback import ROLLED_BACK_PREFIX, Moment, Rollback
+from vm_agent.storage.transfer.client import END_KEY, SUCCESS_KEY, StorageRejected
+
+BASELINE_FILE = 'workdir-baseline.json'
+# For a warning that nothing was saved.
+LIST_SECONDS_MAX = 10.0
+
+
+class Outputs:
+    """In a cluster, only the master saves, and every replica restores what it has saved."""
+
+    def __init__(self, vm: Vm, observer: Observer, log: Callable[[str, str], None]) -> None:
+        self._vm = vm
+        self._log = log
+        self._disk = observer.disk
+        self._findings = OutputFindings(observer.health.monitor.record)
+        self.tree = OutputTree(vm.output)
+        staging = Staging(vm.staging, self.tree, self._staging_bytes)
+        self.sync = OutputSync(vm.directory, self.tree, staging, log)
+        self.sync.report_unsaved(self._findings.add_unsaved)
+        self.sync.count_reports = observer.metrics.count_reports
+
+    def claim(self, setup: Setup) -> Manifest:
+        """Claims the job directory, which shows that it can be written before anything is run for it."""
+        directory, is_master = self._vm.directory, self._vm.config.spec.saves_output
+        earlier = EarlierSave(directory, setup.policy, setup.supervisor.wait, self._log)
+        try:
+            earlier.wait_for(self._vm.config.limits.earlier_save_seconds, is_master)
+            return directory.claim(setup.policy) if is_master else directory.read_manifest(setup.policy)
+        except Fenced as fenced:
+            raise ReplicaEnded(ExitReport('STOPPED', str(fenced))) from fenced
+        except StorageRejected as error:
+            setup.supervisor.check()
+            raise self._rejected('used', error) from error
+
+    def restore(self, setup: Setup, claimed: Manifest) -> None:
+        """Restores the output of earlier attempts. After a reboot, the local files are newer than the bucket's and stay."""
+        state = setup.state
+        if state.current.is_restored:
+            self.sync.record_committed(claimed)
+            # The files that the program saved before the reboot are on the disk.
+            state.update(has_restored=state.current.has_restored or bool(claimed.files))
+            return
+        try:
+            restore = Restore(self._vm.directory, self.tree, self._measure_space(), setup.policy, self._log)
+            restored = restore.run(claimed)
+        except StorageRejected as error:
+            setup.supervisor.check()
+            raise self._rejected('read', error) from error
+        held = {name: info for name, info in claimed.files.items() if not self.tree.has_place(name)}
+        self.sync.record_restored(restored, held)
+        self.sync.reports = claimed.reports if restored else {}
+        state.update(is_restored=True, has_restored=bool(restored))
+
+    def open_folder(self, folder: Optional[Path]) -> None:
+        """
+        Saves the program's working directory, too, if the job has it so. Called before the program's first start, and
+        at each boot.
+        """
+        options = self._vm.config.options
+        if folder is None or not options.workdir_outputs:
+            self.tree.work = None
+            return
+        baseline = read_baseline(folder, self._vm.home / BASELINE_FILE)
+        self.tree.work = WorkFolder(folder, baseline, OutputRule(options.outputs), self._findings.add_left_out)
+
+    def open_layer(self, layer: Path) -> Optional[WorkFolder]:
+        """Returns the layer of a container, which has only what the container has written; None if it is not saved."""
+        options = self._vm.config.options
+        if not options.workdir_outputs:
+            return None
+        return WorkFolder(layer, {}, OutputRule(options.outputs), lambda left_out: None, is_layer=True)
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Saves at every interval, until a later attempt has claimed the job directory: then the program is stopped."""
+        if self._vm.config.spec.saves_output:
+            interval_seconds = self._vm.config.intervals.sync_seconds
+            self.sync.start(interval_seconds, lambda fenced: supervisor.request_stop(str(fenced)))
+
+    def save(self, report: ExitReport, saved_folder: Optional[str], seconds_max: float) -> ExitReport:
+        """Uploads the rest of the output. Returns the report, in which a success becomes a failure if this failed."""
+        if not self._vm.config.spec.saves_output:
+            return report
+        try:
+            policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)
+            self._reopen(saved_folder, policy)
+            problems = self.sync.finish(policy, report.signal is not None, self._marks_of(report))
+        except Fenced as fenced:
+            return ExitReport('STOPPED', str(fenced), report.exit_code, report.signal)
+        except (TransientError, StorageRejected) as error:
+            problems = (str(error),)
+        if not problems:
+            self._findings.end()
+            has_saved = self._saves_elsewhere(report) or self._has_files()
+            return replace(report, saved_nothing=report.is_success and not has_saved)
+        message = f'{report.message} The output could not be saved: {problems[0]}'
+        if report.is_success:
+            return replace(report, reason='JOB_DIR_UNWRITABLE', message=message, evidence=problems)
+        return replace(report, message=message)
+
+    def roll_back(self, report: ExitReport, moment: Moment, seconds_max: float) -> ExitReport:
+        """
+        Makes the next attempt restore the files of an earlier moment; the output is saved. Returns the report, by which
+        the job ends if there are no such files. Repeated after a reboot, it finds the same files.
+        """
+        policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)
+        try:
+            rolled_back = Rollback(self._vm.directory, self.tree, policy).run(moment)
+        except Fenced as fenced:
+            return ExitReport('STOPPED', str(fenced), report.exit_code, report.signal)
+        except (TransientError, StorageRejected, OSError) as error:
+            return _stop(report, f'The job directory could not be changed back: {error}')
+        if rolled_back is None:
+            return _stop(report, 'The job directory has no complete set of files from before; it needs object versioning.')
+        count, saved_at = len(rolled_back.files), rolled_back.saved_at
+        what = 'no files' if saved_at is None else f'the {count} files that were saved until {_utc(saved_at)}'
+        spec = self._vm.config.spec
+        folder = f'{spec.job_dir}/{ROLLED_BACK_PREFIX}attempt-{spec.attempt}'
+        kept = f' {len(rolled_back.kept)} newer files are kept in {folder}.' if rolled_back.kept else ''
+        message = f'{report.message} Restored next: {what}.{kept}'
+        self._log(message, 'WARNING')
+        return replace(report, message=message)
+
+    def _reopen(self, saved_folder: Optional[str], policy: RetryPolicy) -> None:
+        """Finds what is to be saved in a boot that has not set up the program: it had ended before, or could not start."""
+        if self.sync.knows_manifest:
+            return
+        # A program in a container may have left a link in its place: then what was saved stays.
+        if saved_folder is not None and not has_link(self._vm.home, Path(saved_folder)):
+            self.open_folder(Path(saved_folder))
+        self.sync.record_committed(self._vm.directory.read_manifest(policy))
+
+    def _marks_of(self, report: ExitReport) -> Tuple[str, ...]:
+        """Only the next attempt of a cluster awaits the end. What is rolled back next is not yet what it may restore."""
+        if report.is_success:
+            return (END_KEY, SUCCESS_KEY)
+        return (END_KEY,) if self._vm.config.replica_count > 1 and not report.is_rollback else ()
+
+    def _saves_elsewhere(self, report: ExitReport) -> bool:
+        """Whether the program was told, or says, that it saves its results outside of the job directory."""
+        spec = self._vm.config.spec
+        return any(is_outside(uri, spec.job_dir) for uri in (*find_output_arguments(spec.args), *report.saved_uris))
+
+    def _has_files(self) -> bool:
+        """Whether the job directory has a file of the program; True if that is unknown."""
+        try:
+            return self._vm.directory.has_files(RetryPolicy(tries_max=3, seconds_max=LIST_SECONDS_MAX))
+        except (TransientError, StorageRejected):
+            return True
+
+    def _staging_bytes(self) -> int:
+        """Returns the bytes that copies of the output may take: half of what is free, so that the program has space."""
+        allowed_bytes = self._vm.config.limits.disk_bytes_max - self._disk.used_bytes
+        return min(allowed_bytes, shutil.disk_usage(self._vm.home).free) // 2
+
+    def _measure_space(self) -> int:
+        """Returns the bytes that may be restored: within the job's limit and the free space, which the image shares."""
+        allowed_bytes = self._vm.config.limits.disk_bytes_max - measure_tree(self._vm.home, self._vm.staging)
+        return min(allowed_bytes, shutil.disk_usage(self._vm.output).free)
+
+    def _rejected(self, verb: str, error: StorageRejected) -> ReplicaEnded:
+        message = f'The job directory {self._vm.config.spec.job_dir} cannot be {verb}.'
+        return ReplicaEnded(ExitReport('JOB_DIR_UNWRITABLE', message, evidence=(str(error),)))
+
+
+def _stop(report: ExitReport, why: str) -> ExitReport:
+    assert report.health is not None
+    return replace(report, message=f'{report.message} {why}', health=replace(report.health, action='stop'))
+
+
+def _utc(at: float) -> str:
+    return time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(at))

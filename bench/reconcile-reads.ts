@@ -12,6 +12,7 @@ import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { noLog } from '../test/support/collected-log.ts';
 import { jobAfter, queuedJob } from '../test/support/domain/example-job.ts';
 import { exampleReplica } from '../test/support/domain/example-replica.ts';
+import { withUpdates } from '../test/support/use-cases/updates.ts';
 import type { BenchRow } from './bench-row.ts';
 
 const REPLICAS = 10_000;
@@ -61,14 +62,14 @@ async function measureTick(replicas: number): Promise<Tick> {
   const database = openDatabase(join(directory, 'dropforge.db'));
   try {
     const queries = recordQueries(database);
-    const ports = {
+    const ports = withUpdates({
       jobs: openSqliteJobStore(database),
       replicas: openSqliteReplicaStore(database),
       tunings: openSqliteTuningStore(database),
       bus: openSqliteMessageQueue(database, { now: () => NOW }),
       timeouts: TIMEOUTS,
       logger: noLog,
-    };
+    });
     await fill(ports, replicas);
     queries.length = 0;
     await reconcile(ports, NOW);

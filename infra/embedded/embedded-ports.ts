@@ -52,6 +52,8 @@ import type { AgentRef } from '#shared/protocol/agent-ref.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
+import { createUpdatePublisher } from '#shared/views/job-update.ts';
+import { createViewer } from '#shared/views/view-submitted.ts';
 
 /** Where public buckets are that the embedded cloud does not have. */
 const PUBLIC_STORAGE = 'https://storage.googleapis.com';
@@ -103,14 +105,12 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const outages = openZoneOutages(database);
   const notifications = openNotificationPorts(database, secrets, { config, serverPorts });
   const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;
+  const state = openState(database);
   const functions: FunctionPorts = {
-    jobs: openSqliteJobStore(database),
-    replicas: openSqliteReplicaStore(database),
-    tunings: openSqliteTuningStore(database),
-    changes: openSqliteChangeFeed(database),
-    curves: openSqliteCurveStore(database),
-    capacity: openSqliteCapacityHistory(database),
+    ...state,
     bus: queue,
+    updates: createUpdatePublisher({ ...state, bus: queue, logger, pageUrl: notifications.pageUrl }),
+    view: createViewer(state),
     vms: withOutages(vms, outages),
     objects,
     logs,
@@ -131,6 +131,17 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   };
   const stores = { database, queue, objects, logs, secrets };
   return { projectId, uploadBucket, jobsBucket, cacheBucket, clock, ...stores, identity, vms, outages, functions };
+}
+
+function openState(database: Database) {
+  return {
+    jobs: openSqliteJobStore(database),
+    replicas: openSqliteReplicaStore(database),
+    tunings: openSqliteTuningStore(database),
+    changes: openSqliteChangeFeed(database),
+    curves: openSqliteCurveStore(database),
+    capacity: openSqliteCapacityHistory(database),
+  };
 }
 
 function createBuckets(objects: EmbeddedObjectStore, config: EmbeddedConfig, names: readonly string[]): void {

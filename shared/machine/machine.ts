@@ -82,13 +82,14 @@ export async function createRecord<Item extends MachineRecord, Effect>(
 
 /**
  * Publishes the outbox entries of a record, oldest first, and marks each as published. A crash in between publishes an
- * entry again: every effect is idempotent.
+ * entry again: every effect is idempotent. An entry that cannot be published stays, and does not hold up the others;
+ * throws at the end.
  */
 export async function publishOutbox<Effect>({ records, publish }: OutboxOf<Effect>, id: string): Promise<void> {
-  for (const { entryId, effect } of await records.listOutbox(id)) {
+  await attemptAll(await records.listOutbox(id), async ({ entryId, effect }) => {
     await publish(effect, id);
     await records.markPublished(id, entryId);
-  }
+  });
 }
 
 type OutboxOf<Effect> = {

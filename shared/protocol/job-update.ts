@@ -68,7 +68,7 @@ export const jobUpdateSchema = z.object({
   job: snapshotSchema
     .nullable()
     .default(null)
-    .describe('Null if the job had another state or attempt when the message was published.'),
+    .describe('Null if the job had another state or attempt when the message was published, or if rendering failed.'),
 });
 
 /** An upload that was refused, on the topic `job-updates`. */

@@ -6,12 +6,13 @@ import { attributesOf } from '#shared/observability/invocation.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
 import type { Submitted } from '#shared/ports/read-submitted.ts';
+import type { UpdatePublisher } from '#shared/ports/update-publisher.ts';
 import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
 import { logTransition } from '#shared/use-cases/log-lines.ts';
-import { messageOfUpdate, type UpdateSettings } from '#shared/views/job-update.ts';
 
-export type MachinePorts = UpdateSettings & {
+export type MachinePorts = {
   readonly bus: MessageBus;
+  readonly updates: UpdatePublisher;
   readonly timeouts: Timeouts;
   readonly logger: Logger;
 };
@@ -26,11 +27,11 @@ const TOPIC_OF: Readonly<Record<Exclude<(Effect | TuningEffect)['type'], 'JOB_UP
 };
 
 /**
- * The machine of what users submit, from its store and rules: each effect is the message of its topic, with the job id
- * as an attribute by which a subscription can be filtered, and each commit is a line of the log.
+ * The machine of what users submit, from its store and rules: each effect is an update, or the message of its topic,
+ * with the job id as an attribute by which a subscription can be filtered; each commit is a line of the log.
  */
 export function submittedMachine<Item extends Submitted, Event, AnyEffect extends Effect | TuningEffect, Facts>(
-  { bus, logger, pageUrl }: MachinePorts,
+  { bus, updates, logger }: MachinePorts,
   rules: Omit<Machine<Item, Event, AnyEffect, Facts>, 'publish' | 'onCommitted'> & {
     readonly entryOf: (before: Item, after: Item, event: Event) => HistoryEntry;
   },
@@ -38,12 +39,9 @@ export function submittedMachine<Item extends Submitted, Event, AnyEffect extend
   return {
     ...rules,
     async publish(effect: Effect | TuningEffect, id) {
-      if (effect.type !== 'JOB_UPDATE') {
-        await bus.publish(TOPIC_OF[effect.type], effect, attributesOf(id));
-        return;
-      }
-      const { message, attributes } = messageOfUpdate(effect, (await rules.records.read(id))?.record, { pageUrl });
-      await bus.publish('job-updates', message, attributes);
+      return effect.type === 'JOB_UPDATE'
+        ? updates.publish(effect)
+        : bus.publish(TOPIC_OF[effect.type], effect, attributesOf(id));
     },
     onCommitted(record, { revision, change }) {
       const entries = change === null ? record.history : [rules.entryOf(change.before, record, change.event)];

@@ -1,9 +1,16 @@
 import type { JobUpdate } from '#shared/domain/effect.ts';
 import { clip, clipLines } from '#shared/domain/job-size.ts';
 import { attributesOf } from '#shared/observability/invocation.ts';
+import { logThrown } from '#shared/observability/log-thrown.ts';
+import type { Logger } from '#shared/observability/logger.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import type { MessageBus } from '#shared/ports/message-bus.ts';
 import { type Submitted, updateOf } from '#shared/ports/read-submitted.ts';
+import type { TuningStore } from '#shared/ports/tuning-store.ts';
+import type { UpdatePublisher } from '#shared/ports/update-publisher.ts';
 import { JOB_UPDATE_SCHEMA_VERSION, type JobSnapshot, type JobUpdateMessage } from '#shared/protocol/job-update.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { pageOf } from '#shared/text/page-of.ts';
 import { viewCause, viewJob } from '#shared/views/job-view.ts';
 import { viewTuning } from '#shared/views/tuning-view.ts';
 
@@ -13,27 +20,49 @@ const EVIDENCE_BYTES_MAX = 4 << 10;
 const EVIDENCE_LINES_MAX = 10;
 const URI_BYTES_MAX = 2 << 10;
 
-/** The settings of a deployment for its messages. */
-export type UpdateSettings = {
+export type UpdatePorts = {
+  readonly jobs: JobStore;
+  readonly tunings: TuningStore;
+  readonly bus: MessageBus;
+  readonly logger: Logger;
   /** The address of the page, for links to it; undefined if the deployment has none. */
   readonly pageUrl?: string | undefined;
 };
 
-/** A message with the attributes by which subscriptions are filtered. */
-export type AttributedMessage<Message> = {
-  readonly message: Message;
-  readonly attributes: Readonly<Record<string, string>>;
-};
+/**
+ * Publishes updates, each with a snapshot of its job or tuning. An exception while a snapshot is rendered is a defect,
+ * which a repetition would not remove: it is logged, and the update is published without its snapshot.
+ */
+export function createUpdatePublisher(ports: UpdatePorts): UpdatePublisher {
+  return {
+    async publish(update) {
+      // The attempt of a tuning is 0.
+      const stored = await (update.attempt === 0 ? ports.tunings : ports.jobs).read(update.jobId);
+      const { message, attributes } = render(ports, update, stored?.record);
+      await ports.bus.publish('job-updates', message, attributes);
+    },
+  };
+}
+
+function render(ports: UpdatePorts, update: JobUpdate, submitted: Submitted | undefined) {
+  try {
+    return messageOfUpdate(update, submitted, ports);
+  } catch (error) {
+    logThrown(ports.logger, error);
+    return messageOfUpdate(update, undefined, ports);
+  }
+}
 
 /**
- * The message about a committed update. Its snapshot is of the job as it is now, when the message is published; it is
- * left out if the job has another state or attempt by now, or does not exist.
+ * The message about a committed update, with the attributes by which subscriptions are filtered. Its snapshot is of the
+ * job as it is now, when the message is published; it is left out if the job has another state or attempt by now, or
+ * does not exist.
  */
 export function messageOfUpdate(
   update: JobUpdate,
   submitted: Submitted | undefined,
-  { pageUrl }: UpdateSettings,
-): AttributedMessage<JobUpdateMessage> {
+  { pageUrl }: Pick<UpdatePorts, 'pageUrl'>,
+): { readonly message: JobUpdateMessage; readonly attributes: Readonly<Record<string, string>> } {
   const { jobId, state, attempt } = update;
   const message = { type: 'JOB_UPDATE' as const, schemaVersion: JOB_UPDATE_SCHEMA_VERSION, jobId, state, attempt };
   const attributes = { ...attributesOf(jobId), type: message.type, state, attempt: String(attempt) };
@@ -98,16 +127,10 @@ function shorten(cause: NonNullable<JobView['cause']>): NonNullable<JobSnapshot[
 }
 
 function linksOf({ jobId, report, jobDir }: JobView, pageUrl: string | undefined): JobSnapshot['links'] {
-  const base = pageUrl?.replace(/\/$/, '');
   return {
-    page: base === undefined ? null : pageOf(base, jobId),
-    logs: base === undefined ? null : `${base}/v1/jobs/${jobId}/logs`,
+    page: pageUrl === undefined ? null : pageOf(pageUrl, jobId),
+    logs: pageUrl === undefined ? null : `${pageUrl.replace(/\/$/, '')}/v1/jobs/${jobId}/logs`,
     report: clip(report, URI_BYTES_MAX),
     jobDirectory: clip(jobDir, URI_BYTES_MAX),
   };
-}
-
-/** The address of a job's page; ids are letters, digits and underscores. */
-export function pageOf(pageUrl: string, jobId: string): string {
-  return `${pageUrl.replace(/\/$/, '')}/jobs/${jobId}`;
 }

@@ -12,6 +12,7 @@ import { simulatedJob } from '../simulation/simulated-job.ts';
 import { noLog } from '../support/collected-log.ts';
 import { PLACE } from '../support/contract/vm-cloud-under-test.ts';
 import { type ComputeUnderTest, openComputeUnderTest } from '../support/google-cloud/compute-under-test.ts';
+import { noUpdates } from '../support/use-cases/updates.ts';
 
 const OTHER_ZONE = 'local1-b';
 
@@ -156,6 +157,7 @@ function portsOn(database: Database) {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
     bus: { publish: async () => 'id' },
+    updates: noUpdates,
     timeouts: TIMEOUTS,
     logger: noLog,
   };

@@ -24,6 +24,7 @@ import { describeLogStoreContract, type LogStoreUnderTest } from '../contract/lo
 import { exampleIntake } from '../support/api/example-intake.ts';
 import { exampleRegistry } from '../support/api/example-registry.ts';
 import { noObjects } from '../support/api/no-objects.ts';
+import { noUpdates } from '../support/use-cases/updates.ts';
 
 const PROJECT_ID = 'dropforge-local';
 
@@ -49,6 +50,7 @@ it('reports an exceeded quota with the time to retry after, without retrying its
     curves: openSqliteCurveStore(database),
     changes: openSqliteChangeFeed(database),
     bus: { publish: async () => 'id' },
+    updates: noUpdates,
     clock: { now: Date.now },
     page: { find: async () => undefined },
     registry: exampleRegistry(),

@@ -23,6 +23,7 @@ import { provision } from '#shared/use-cases/provision/provision.ts';
 import { endExpiredLeases, wakeDueJobs } from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
 import { noLog } from '../support/collected-log.ts';
+import { withUpdates } from '../support/use-cases/updates.ts';
 import { createPlacingDeliveries } from './placing-deliveries.ts';
 import type { Prng } from './prng.ts';
 import { createRecordedSuccesses } from './recorded-successes.ts';
@@ -240,7 +241,7 @@ export function createControlPlane(world: ControlPlaneWorld) {
     ...(!has('waitingOrder') && { listWaiting: async () => [] }),
   });
 
-  const ports = {
+  const ports = withUpdates({
     tunings: scheduler.interruptible(trials.check(tunings)),
     curves: scheduler.interruptible(curves),
     jobs: has('vmLimits') ? interruptibleJobs : withSoftLimits(interruptibleJobs),
@@ -255,7 +256,7 @@ export function createControlPlane(world: ControlPlaneWorld) {
     objects: scheduler.interruptible(has('recordedSuccess') ? successes.objects : { stat: async () => undefined }),
     timeouts: has('assemblyLimit') ? TIMEOUTS : { ...TIMEOUTS, assemblyMs: Number.POSITIVE_INFINITY },
     logger: noLog,
-  };
+  });
 
   /** Parses the message as its function does. */
   async function handle(topic: Stage, message: object): Promise<void> {

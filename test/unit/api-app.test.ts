@@ -21,6 +21,7 @@ import {
   searchingTuning,
   succeededTrial,
 } from '../support/domain/example-tuning.ts';
+import { noUpdates } from '../support/use-cases/updates.ts';
 
 const RUNNING = {
   ordinal: 4,
@@ -44,6 +45,7 @@ beforeEach(async () => {
     curves: openSqliteCurveStore(database),
     changes: openSqliteChangeFeed(database),
     bus: { publish: async () => 'id' },
+    updates: noUpdates,
     timeouts: TIMEOUTS,
     objects: noObjects,
     clock: { now: () => 100_000 },

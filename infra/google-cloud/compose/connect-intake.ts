@@ -7,6 +7,7 @@ import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-eng
 import { packagesOfImage } from '#infra/machine-image/image-packages.ts';
 import { architectureOf } from '#shared/catalog/catalog.ts';
 import { architectureFrom } from '#shared/domain/architecture.ts';
+import type { Logger } from '#shared/observability/logger.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 import { missingTerraformLine } from '#shared/use-cases/intake/missing-rights.ts';
 
@@ -33,7 +34,7 @@ type OwnSettings = Settings<
 >;
 
 /** The ports and settings that intake requires to validate a submission and create its job. */
-export function connectIntake(settings: EventSettings & OwnSettings) {
+export function connectIntake(settings: EventSettings & OwnSettings, logger: Logger) {
   const images = settings.RUNTIME_IMAGES;
   const intake: IntakeSettings = {
     uploadBucket: settings.UPLOAD_BUCKET,
@@ -76,5 +77,5 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     dataBuckets: settings.DATA_BUCKETS,
   };
   const adapters = { objects: connectObjects(settings), registry: connectRegistry(settings) };
-  return { ...connectEvents(settings), ...adapters, intake, channels: settings.NOTIFICATION_CHANNELS };
+  return { ...connectEvents(settings, logger), ...adapters, intake, channels: settings.NOTIFICATION_CHANNELS };
 }

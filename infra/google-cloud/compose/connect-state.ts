@@ -9,6 +9,7 @@ import { createFirestoreNotificationLog } from '#infra/google-cloud/firestore/fi
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
 import { createFirestoreTuningStore } from '#infra/google-cloud/firestore/firestore-tuning-store.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { createViewer } from '#shared/views/view-submitted.ts';
 
 export type StateSettings = Settings<'PROJECT_ID' | 'FIRESTORE_DATABASE' | 'FIRESTORE_EMULATOR_HOST'>;
 
@@ -24,7 +25,7 @@ export function connectState(settings: StateSettings) {
     preferRest: true,
     auth: authFor(settings.FIRESTORE_EMULATOR_HOST),
   });
-  return {
+  const ports = {
     clock,
     timeouts: TIMEOUTS,
     jobs: createFirestoreJobStore(firestore, clock),
@@ -35,4 +36,5 @@ export function connectState(settings: StateSettings) {
     changes: createFirestoreChangeFeed(firestore, `${settings.PROJECT_ID}/${settings.FIRESTORE_DATABASE}`, clock),
     notifications: createFirestoreNotificationLog(firestore),
   };
+  return { ...ports, view: createViewer(ports) };
 }

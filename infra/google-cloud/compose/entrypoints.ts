@@ -40,18 +40,18 @@ import type { VmCreation } from '#shared/ports/vm-provider.ts';
  */
 
 export const onUpload = () =>
-  startFunction('on-upload', (settings, logger) => createOnUpload({ ...connectIntake(settings), logger }));
+  startFunction('on-upload', (settings, logger) => createOnUpload(connectIntake(settings, logger)));
 
 export const onSubmit = () =>
-  startFunction('on-submit', (settings, logger) => createOnSubmit({ ...connectIntake(settings), logger }));
+  startFunction('on-submit', (settings, logger) => createOnSubmit(connectIntake(settings, logger)));
 
 export const onControl = () =>
-  startFunction('on-control', (settings, logger) => createOnControl({ ...connectEvents(settings), logger }));
+  startFunction('on-control', (settings, logger) => createOnControl(connectEvents(settings, logger)));
 
 export const provision = () =>
   startFunction('provision', (settings, logger) => {
     const adapters = { vms: connectVms(settings), objects: connectObjects(settings) };
-    const ports = { ...connectEvents(settings), ...adapters, logger };
+    const ports = { ...connectEvents(settings, logger), ...adapters };
     const vmSettings = readVmSettings(settings);
     return async (event) => createProvision({ ...ports, vmSettings: await vmSettings })(event);
   });
@@ -59,17 +59,16 @@ export const provision = () =>
 export const teardown = () =>
   startFunction('teardown', (settings, logger) => {
     const vms = createComputeVmRemoval({ ...connectComputeClients(settings), projectId: settings.PROJECT_ID });
-    return createTeardown({ ...connectEvents(settings), vms, logger });
+    return createTeardown({ ...connectEvents(settings, logger), vms });
   });
 
 export const tuning = () =>
-  startFunction('tuning', (settings, logger) => createTuning({ ...connectEvents(settings), logger }));
+  startFunction('tuning', (settings, logger) => createTuning(connectEvents(settings, logger)));
 
-export const watch = () =>
-  startFunction('watch', (settings, logger) => createWatch({ ...connectEvents(settings), logger }));
+export const watch = () => startFunction('watch', (settings, logger) => createWatch(connectEvents(settings, logger)));
 
 export const onInterruption = () =>
-  startFunction('on-interruption', (settings, logger) => createOnInterruption({ ...connectEvents(settings), logger }));
+  startFunction('on-interruption', (settings, logger) => createOnInterruption(connectEvents(settings, logger)));
 
 export const report = () =>
   startFunction('report', (settings, logger) =>
@@ -90,13 +89,12 @@ export const notify = () =>
   );
 
 export const onDeadLetter = () =>
-  startFunction('on-dead-letter', (settings, logger) => createOnDeadLetter({ ...connectIntake(settings), logger }));
+  startFunction('on-dead-letter', (settings, logger) => createOnDeadLetter(connectIntake(settings, logger)));
 
 export const heartbeat = () =>
   startFunction('heartbeat', (settings, logger) =>
     createHeartbeat({
-      ...connectEvents(settings),
-      logger,
+      ...connectEvents(settings, logger),
       verifyVmIdentity: createVmIdentityVerifier({
         jwks: new URL(settings.IDENTITY_CERTS_URL ?? GOOGLE_JWKS_URL),
         issuer: GOOGLE_TOKEN_ISSUER,
@@ -112,7 +110,7 @@ export const api = () =>
     const { PROJECT_ID: projectId, LOGGING_ENDPOINT: endpoint } = settings;
     const logs = createCloudLogStore({ projectId, url: urlOf('logging', endpoint), auth: authFor(endpoint) });
     const page = openArchivedPage(join(import.meta.dirname, PAGE_DIRECTORY));
-    return createApi({ ...connectIntake(settings), logs, page, logger, identifyCaller: callersOf(settings) });
+    return createApi({ ...connectIntake(settings, logger), logs, page, identifyCaller: callersOf(settings) });
   });
 
 /** Beside the bundle in the function's archive. */

@@ -5,7 +5,6 @@ import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts
 import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
-import { messageOfUpdate } from '#shared/views/job-update.ts';
 
 export type ReportedSubmission = {
   /** URI of the upload or message. */
@@ -51,8 +50,7 @@ export async function reportSubmission(
   const submitted = hasReplaced ? await readSubmitted(ports, jobId) : undefined;
   if (submitted !== undefined) {
     // It may have been accepted long ago, and publish no further updates of its own.
-    const { message, attributes } = messageOfUpdate(updateOf(submitted), submitted, ports);
-    await ports.bus.publish('job-updates', message, attributes);
+    await ports.updates.publish(updateOf(submitted));
   }
 }
 

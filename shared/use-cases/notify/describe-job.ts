@@ -5,6 +5,7 @@ import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { formatCount, formatParameters, formatValue } from '#shared/text/format-number.ts';
 import { formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+import { pageOf } from '#shared/text/page-of.ts';
 import {
   type Notification,
   toParagraph,
@@ -12,7 +13,6 @@ import {
   toTitle,
   toValue,
 } from '#shared/use-cases/notify/render/notification.ts';
-import { pageOf } from '#shared/views/job-update.ts';
 
 const METRICS_COUNT_MAX = 5;
 const WARNINGS_COUNT_MAX = 3;

@@ -12,6 +12,7 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { createLogger } from '#shared/observability/logger.ts';
+import { withUpdates } from '../use-cases/updates.ts';
 import { exampleIntake } from './example-intake.ts';
 import { exampleRegistry } from './example-registry.ts';
 
@@ -32,7 +33,7 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
   }
   const published: string[] = [];
   const logged: string[] = [];
-  const ports: ApiPorts = {
+  const ports: ApiPorts = withUpdates<Omit<ApiPorts, 'updates'>>({
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
     tunings: openSqliteTuningStore(database),
@@ -55,7 +56,7 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
     logs: { read: async () => ({ entries: [], cursor: '' }) },
     changes: openSqliteChangeFeed(database),
     ...overrides,
-  };
+  });
   const app = createApiApp(ports);
   return {
     ports,

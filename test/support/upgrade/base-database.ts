@@ -8,6 +8,7 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { noLog } from '../collected-log.ts';
+import { withUpdates } from '../use-cases/updates.ts';
 
 /** A channel, whose subscription gets a copy of each job update. */
 export const CHANNEL = 'notify-team';
@@ -27,7 +28,7 @@ export const BASE_DATABASE_FILE = new URL('../../fixtures/base/database.json', i
 export function openStores(database: Database) {
   const jobs = openSqliteJobStore(database);
   const bus = openSqliteMessageQueue(database, { now: () => 0 }, { 'job-updates': [CHANNEL] });
-  return {
+  return withUpdates({
     database,
     bus,
     jobs,
@@ -38,7 +39,7 @@ export function openStores(database: Database) {
     curves: openSqliteCurveStore(database),
     capacity: openSqliteCapacityHistory(database),
     notifications: openSqliteNotificationLog(database),
-  };
+  });
 }
 
 export type Stores = ReturnType<typeof openStores>;

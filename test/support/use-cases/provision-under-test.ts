@@ -11,6 +11,7 @@ import type { CreateOutcome, Vm, VmRequest } from '#shared/ports/vm-provider.ts'
 import { type ProvisionPorts, provision } from '#shared/use-cases/provision/provision.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
 import { noLog } from '../collected-log.ts';
+import { noUpdates } from './updates.ts';
 
 /** The provision stage over the embedded stores, with a VM provider that the test defines. */
 export function openProvision() {
@@ -35,6 +36,7 @@ export function openProvision() {
     replicas: openSqliteReplicaStore(database),
     capacity: openSqliteCapacityHistory(database),
     bus: { publish: async () => 'id' },
+    updates: noUpdates,
     objects: { stat: async ({ bucket, name }) => cloud.objects.get(`gs://${bucket}/${name}`) },
     timeouts: TIMEOUTS,
     logger: noLog,

@@ -19,6 +19,7 @@ import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
 import { eventsFor, queuedJob } from '../domain/example-job.ts';
 import { exampleCurve, STUDY } from '../domain/example-tuning.ts';
+import { withUpdates } from './updates.ts';
 
 type Published = { readonly topic: string; readonly data: object };
 
@@ -33,7 +34,7 @@ export function openTuning(study: Partial<Study> = {}) {
   const database = openDatabase(':memory:');
   const published: Published[] = [];
   const state = { now: 1_000, crashesAt: (_call: string): boolean => false };
-  const ports = {
+  const ports = withUpdates({
     jobs: crashing('jobs', openSqliteJobStore(database)),
     replicas: openSqliteReplicaStore(database),
     tunings: crashing('tunings', openSqliteTuningStore(database)),
@@ -47,7 +48,7 @@ export function openTuning(study: Partial<Study> = {}) {
     timeouts: TIMEOUTS,
     clock: { now: () => state.now },
     logger: createLogger(() => undefined),
-  };
+  });
   const handle = createTuning(ports);
 
   /** A port whose process dies before the calls that the test selects. */

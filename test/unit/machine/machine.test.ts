@@ -67,6 +67,19 @@ it('publishes at the next tick what a process left that died after its commit', 
   expect(rung).toEqual([2]);
 });
 
+it('publishes the other effects of a commit if one cannot be published, and that one at the next tick', async () => {
+  await countdowns.create(COUNTDOWNS.recordOf('broken'), [COUNTDOWNS.effectOf(9), COUNTDOWNS.effectOf(8)]);
+  const { publish } = machine;
+  const failing: typeof machine = {
+    ...machine,
+    publish: (bell, id) => (bell.left === 9 ? Promise.reject(new Error('It cannot be published.')) : publish(bell, id)),
+  };
+  await expect(publishOutboxes(failing)).rejects.toThrow('It cannot be published.');
+  expect(rung).toEqual([8]);
+  await publishOutboxes(machine);
+  expect(rung).toEqual([8, 9]);
+});
+
 it('is woken at each deadline until it is closed, without any message', async () => {
   const woken: unknown[] = [];
   for (const now of [999, 1_000, 1_500, 2_000, 3_000, 9_000]) {

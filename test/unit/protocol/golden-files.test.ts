@@ -29,6 +29,7 @@ import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
 import { noLog } from '../../support/collected-log.ts';
 import { INSTANCE, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
+import { noUpdates } from '../../support/use-cases/updates.ts';
 
 /**
  * The files of shared/protocol/golden bind both languages: here they are parsed strictly and produced by the TypeScript
@@ -277,6 +278,7 @@ describe('the TypeScript sender', () => {
       tunings,
       curves,
       bus: { publish: async () => 'id' },
+      updates: noUpdates,
       timeouts: TIMEOUTS,
       logger: noLog,
     };
@@ -299,6 +301,7 @@ describe('the TypeScript sender', () => {
       tunings,
       curves,
       bus: { publish: async () => 'id' },
+      updates: noUpdates,
       timeouts: TIMEOUTS,
       logger: noLog,
     };

@@ -22,6 +22,7 @@ import { listSubmitted } from '#shared/views/list-submitted.ts';
 import { noLog } from '../../support/collected-log.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { closedTuning, STUDY, searchingTuning, succeededTrial } from '../../support/domain/example-tuning.ts';
+import { withUpdates } from '../../support/use-cases/updates.ts';
 
 let database: Database;
 let published: { readonly topic: string; readonly data: object }[];
@@ -30,13 +31,13 @@ let ports: AcceptPorts;
 beforeEach(() => {
   database = openDatabase(':memory:');
   published = [];
-  ports = {
+  ports = withUpdates({
     jobs: openSqliteJobStore(database),
     tunings: openSqliteTuningStore(database),
-    bus: { publish: async (topic, data) => String(published.push({ topic, data })) },
+    bus: { publish: async (topic: string, data: object) => String(published.push({ topic, data })) },
     timeouts: TIMEOUTS,
     logger: noLog,
-  };
+  });
 });
 afterEach(() => database.close());
 
@@ -245,9 +246,11 @@ describe('dead letters of a tuning', () => {
 it('writes no report for the job of a trial, whose tuning has the report of the upload', async () => {
   const trial = { tuningId: 'digits', ordinal: 1, metricIds: ['accuracy'] };
   await ports.jobs.create({ ...queuedJob(), jobId: 'digits_trial_1', trial }, []);
-  const none = {} as ReportPorts['objects'] & ReportPorts['replicas'] & ReportPorts['curves'];
-  const intake = { uploadBucket: 'uploads' };
-  const reading = { ...ports, objects: none, replicas: none, curves: none, intake };
+  const reading = {
+    ...ports,
+    objects: {} as ReportPorts['objects'],
+    view: () => Promise.reject(new Error('No view.')),
+  };
   await expect(reportJob(reading, 'digits_trial_1', 1_000)).resolves.toBeUndefined();
 });
 

@@ -5,6 +5,7 @@ import { readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
 import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { checkRuntime, limitParallelTrials } from '#shared/use-cases/intake/check-deployment.ts';
+import { noLog } from '../../support/collected-log.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { STUDY } from '../../support/domain/example-tuning.ts';
 import { EXAMPLE_SETTINGS } from '../../support/functions/example-settings.ts';
@@ -30,7 +31,7 @@ function intakeOf(environment: Readonly<Record<string, string>>) {
   if ('problem' in reading) {
     throw new Error(reading.problem);
   }
-  return connectIntake(reading.settings).intake;
+  return connectIntake(reading.settings, noLog).intake;
 }
 
 describe('the runtime of a job, in a deployment', () => {

@@ -18,6 +18,7 @@ import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { simulatedJob } from '../../simulation/simulated-job.ts';
 import { noLog } from '../../support/collected-log.ts';
 import { eventsFor, jobAfter, PLACEMENT } from '../../support/domain/example-job.ts';
+import { noUpdates } from '../../support/use-cases/updates.ts';
 
 /** When the first program ends, or the VM is interrupted. */
 const T = 1_000_000;
@@ -161,6 +162,7 @@ async function play(scenario: Scenario): Promise<{ readonly job: Job; readonly a
     tunings: openSqliteTuningStore(database),
     curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
+    updates: noUpdates,
     timeouts: TIMEOUTS,
     logger: noLog,
   };

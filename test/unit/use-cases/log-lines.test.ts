@@ -20,6 +20,7 @@ import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 import { searchingTuning } from '../../support/domain/example-tuning.ts';
 import { keptJob } from '../../support/domain/kept-job.ts';
+import { noUpdates } from '../../support/use-cases/updates.ts';
 
 let database: Database;
 let lines: LogLine[];
@@ -35,6 +36,7 @@ beforeEach(() => {
     tunings: openSqliteTuningStore(database),
     curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
+    updates: noUpdates,
     timeouts: TIMEOUTS,
     logger: log.logger,
   };

@@ -15,6 +15,7 @@ import { simulatedJob } from '../../simulation/simulated-job.ts';
 import { noLog } from '../../support/collected-log.ts';
 import { jobAfter } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
+import { noUpdates } from '../../support/use-cases/updates.ts';
 
 let database: Database;
 let ports: ReconcilePorts;
@@ -26,6 +27,7 @@ beforeEach(() => {
     replicas: openSqliteReplicaStore(database),
     tunings: openSqliteTuningStore(database),
     bus: { publish: async () => 'id' },
+    updates: noUpdates,
     timeouts: TIMEOUTS,
     logger: noLog,
   };

@@ -18,6 +18,7 @@ import { type ReconcilePorts, reconcile } from '#shared/use-cases/reconcile/reco
 import { simulatedJob } from '../../simulation/simulated-job.ts';
 import { noLog } from '../../support/collected-log.ts';
 import { eventsFor, jobAfter, PLACEMENT } from '../../support/domain/example-job.ts';
+import { noUpdates } from '../../support/use-cases/updates.ts';
 
 const MASTER: ReplicaId = { role: 'master', index: 0 };
 const WORKER: ReplicaId = { role: 'worker', index: 0 };
@@ -45,6 +46,7 @@ beforeEach(async () => {
     tunings: openSqliteTuningStore(database),
     curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
+    updates: noUpdates,
     timeouts: TIMEOUTS,
     logger: noLog,
   };

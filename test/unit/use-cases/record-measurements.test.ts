@@ -19,6 +19,7 @@ import { noLog } from '../../support/collected-log.ts';
 import { INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 import { searchingTuning } from '../../support/domain/example-tuning.ts';
 import { curveOf, MEDIAN, studyOf } from '../../support/tuning/example-curve.ts';
+import { withUpdates } from '../../support/use-cases/updates.ts';
 
 const TRIAL: TrialRef = { tuningId: 'search', ordinal: 7, metricIds: ['loss', 'seconds'] };
 const ASHA: EarlyStopping = { rule: 'ASHA' };
@@ -42,7 +43,7 @@ function openPorts() {
   const curves = openSqliteCurveStore(database);
   const tunings = openSqliteTuningStore(database);
   const jobs = openSqliteJobStore(database);
-  return {
+  return withUpdates({
     jobs: {
       ...jobs,
       commit(change: Parameters<typeof jobs.commit>[0]) {
@@ -84,7 +85,7 @@ function openPorts() {
     },
     timeouts: TIMEOUTS,
     logger: noLog,
-  };
+  });
 }
 
 /** A trial whose program runs since RAN_AT. */

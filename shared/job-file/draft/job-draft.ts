@@ -18,38 +18,38 @@ export type JobDraft = {
   readonly warnings: readonly Problem[];
   /** Valid, but not supported by this version: such a draft can be validated, but not submitted. */
   readonly unsupported: readonly Problem[];
-  readonly jobId: Located<string> | undefined;
+  readonly jobId?: Located<string> | undefined;
   /** Vertex AI's display name, from which the job id is derived. */
-  readonly displayName: Located<string> | undefined;
+  readonly displayName?: Located<string> | undefined;
   readonly labels: readonly Located<KeyedText>[];
   /** By environment variable, a reference to the secret that becomes its value. */
   readonly secrets: readonly Located<KeyedText>[];
-  readonly scaleTier: Located<string> | undefined;
+  readonly scaleTier?: Located<string> | undefined;
   /** By role, the master's first. A pool without any fields has no machines. */
   readonly pools: readonly PoolDraft[];
-  readonly region: Located<string> | undefined;
-  readonly jobDir: Located<string> | undefined;
-  readonly runtimeVersion: Located<string> | undefined;
-  readonly pythonVersion: Located<string> | undefined;
+  readonly region?: Located<string> | undefined;
+  readonly jobDir?: Located<string> | undefined;
+  readonly runtimeVersion?: Located<string> | undefined;
+  readonly pythonVersion?: Located<string> | undefined;
   /** Durations as the API writes them: `3600s`. */
-  readonly maxRunningTime: Located<string> | undefined;
-  readonly maxWaitTime: Located<string> | undefined;
+  readonly maxRunningTime?: Located<string> | undefined;
+  readonly maxWaitTime?: Located<string> | undefined;
   /** ON_DEMAND, LOW_COST, STANDARD, SPOT or FLEX_START. */
-  readonly strategy: Located<string> | undefined;
-  readonly restartsMax: Located<number> | undefined;
+  readonly strategy?: Located<string> | undefined;
+  readonly restartsMax?: Located<number> | undefined;
   /** How long the VM of a failed program is kept; a duration as the API writes them. */
-  readonly keepOnFailure: Located<string> | undefined;
+  readonly keepOnFailure?: Located<string> | undefined;
   /** Whether the job wants a shell in its VMs (enableWebAccess). */
-  readonly webAccess: Located<boolean> | undefined;
+  readonly webAccess?: Located<boolean> | undefined;
   readonly programOptions: ProgramOptionsDraft;
   readonly health: HealthDraft;
-  readonly serviceAccount: Located<string> | undefined;
-  readonly network: Located<string> | undefined;
-  readonly subnetwork: Located<string> | undefined;
-  readonly networkAttachment: Located<string> | undefined;
-  readonly kmsKeyName: Located<string> | undefined;
-  readonly study: StudyDraft | undefined;
-  readonly notify: NotifyDraft | undefined;
+  readonly serviceAccount?: Located<string> | undefined;
+  readonly network?: Located<string> | undefined;
+  readonly subnetwork?: Located<string> | undefined;
+  readonly networkAttachment?: Located<string> | undefined;
+  readonly kmsKeyName?: Located<string> | undefined;
+  readonly study?: StudyDraft | undefined;
+  readonly notify?: NotifyDraft | undefined;
 };
 
 /** The options of the program as they are written. */
@@ -73,71 +73,51 @@ export type PoolDraft = {
   readonly role: Role;
   /** The path of missing fields' parent: `trainingInput`, `workerPoolSpecs[1]`. */
   readonly path: string;
-  readonly count: Located<Count> | undefined;
-  readonly machineType: Located<string> | undefined;
+  readonly count?: Located<Count> | undefined;
+  readonly machineType?: Located<string> | undefined;
   readonly accelerator: AcceleratorDraft;
-  readonly tpuTopology: Located<string> | undefined;
-  readonly bootDiskGib: Located<number> | undefined;
-  readonly bootDiskType: Located<string> | undefined;
-  readonly reservation: ReservationDraft | undefined;
+  readonly tpuTopology?: Located<string> | undefined;
+  readonly bootDiskGib?: Located<number> | undefined;
+  readonly bootDiskType?: Located<string> | undefined;
+  readonly reservation?: ReservationDraft | undefined;
   readonly program: ProgramDraft;
 };
 
 export type AcceleratorDraft = {
-  readonly type: Located<string> | undefined;
-  readonly count: Located<Count> | undefined;
+  readonly type?: Located<string> | undefined;
+  readonly count?: Located<Count> | undefined;
 };
 
 /** Vertex AI's ReservationAffinity; the type is NO_RESERVATION, ANY_RESERVATION or SPECIFIC_RESERVATION. */
 export type ReservationDraft = {
-  readonly type: Located<string> | undefined;
-  readonly key: Located<string> | undefined;
+  readonly type?: Located<string> | undefined;
+  readonly key?: Located<string> | undefined;
   readonly values: readonly Located<string>[];
 };
 
 /** A Python package or a container. A pool of AI Platform without one runs the master's program. */
 export type ProgramDraft = {
   /** gs:// addresses, or paths relative to the job file. */
-  readonly packageUris: readonly Located<string>[] | undefined;
-  readonly pythonModule: Located<string> | undefined;
+  readonly packageUris?: readonly Located<string>[] | undefined;
+  readonly pythonModule?: Located<string> | undefined;
   /** Vertex AI's image for running a Python package; it selects the runtime version. */
-  readonly executorImageUri: Located<string> | undefined;
+  readonly executorImageUri?: Located<string> | undefined;
   /** For the module; also for the container if the dialect has one field for both. */
-  readonly args: readonly Located<string>[] | undefined;
-  readonly imageUri: Located<string> | undefined;
-  readonly command: readonly Located<string>[] | undefined;
+  readonly args?: readonly Located<string>[] | undefined;
+  readonly imageUri?: Located<string> | undefined;
+  readonly command?: readonly Located<string>[] | undefined;
   /**
    * For the container, in dialects with a separate field (AI Platform's containerArgs, Vertex AI's containerSpec.args).
    */
-  readonly containerArgs: readonly Located<string>[] | undefined;
+  readonly containerArgs?: readonly Located<string>[] | undefined;
   readonly environment: readonly Located<KeyedText>[];
 };
 
-export const EMPTY_PROGRAM: ProgramDraft = {
-  packageUris: undefined,
-  pythonModule: undefined,
-  executorImageUri: undefined,
-  args: undefined,
-  imageUri: undefined,
-  command: undefined,
-  containerArgs: undefined,
-  environment: [],
-};
+export const EMPTY_PROGRAM: ProgramDraft = { environment: [] };
 
 /** A pool without any fields. */
 export function emptyPool(role: Role, path: string): PoolDraft {
-  return {
-    role,
-    path,
-    count: undefined,
-    machineType: undefined,
-    accelerator: { type: undefined, count: undefined },
-    tpuTopology: undefined,
-    bootDiskGib: undefined,
-    bootDiskType: undefined,
-    reservation: undefined,
-    program: EMPTY_PROGRAM,
-  };
+  return { role, path, accelerator: {}, program: EMPTY_PROGRAM };
 }
 
 /** The master's pool, which also has the fields that a job has only once. */
@@ -151,31 +131,11 @@ export const EMPTY_DRAFT: JobDraft = {
   problems: [],
   warnings: [],
   unsupported: [],
-  jobId: undefined,
-  displayName: undefined,
   labels: [],
   secrets: [],
-  scaleTier: undefined,
   pools: [],
-  region: undefined,
-  jobDir: undefined,
-  runtimeVersion: undefined,
-  pythonVersion: undefined,
-  maxRunningTime: undefined,
-  maxWaitTime: undefined,
-  strategy: undefined,
-  restartsMax: undefined,
-  keepOnFailure: undefined,
-  webAccess: undefined,
   programOptions: {},
   health: {},
-  serviceAccount: undefined,
-  network: undefined,
-  subnetwork: undefined,
-  networkAttachment: undefined,
-  kmsKeyName: undefined,
-  study: undefined,
-  notify: undefined,
 };
 
 /** A value of a draft with its name in the draft, `pools.worker.count`, and its path in the file. */

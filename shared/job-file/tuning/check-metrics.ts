@@ -26,7 +26,7 @@ export function checkMetrics(study: StudyDraft, dialect: Dialect, findings: Find
   const [first, ...others] = study.metrics.map((metric) => checkMetric(metric, dialect, findings));
   if (first === undefined) {
     rejectMissing(
-      { path: `${study.path}.metrics`, ...(study.line !== undefined && { line: study.line }) },
+      { ...locationOf(study), path: `${study.path}.metrics` },
       { message: 'The study has no metric.', remedy: 'Write metrics, with a metricId and a goal.' },
       findings,
     );
@@ -41,7 +41,7 @@ export function checkMetrics(study: StudyDraft, dialect: Dialect, findings: Find
     // StudySpec.MetricSpec.safety_config: safety metrics are not optimized.
     const message = 'All metrics have a safetyConfig, so there is none to optimize.';
     const remedy = 'Add the metric to maximize or minimize.';
-    findings.problems.push({ code: 'METRIC_MISSING', message, remedy, ...locationOfDraft(study.metrics[0] ?? study) });
+    findings.problems.push({ code: 'METRIC_MISSING', message, remedy, ...locationOf(study.metrics[0] ?? study) });
     return null;
   }
   return metrics;
@@ -77,7 +77,7 @@ function checkId(metric: MetricDraft, dialect: Dialect, findings: Findings): str
 }
 
 function completeId(metric: MetricDraft, dialect: Dialect, findings: Findings): string | null {
-  const location = locationOfDraft(metric);
+  const location = locationOf(metric);
   switch (dialect) {
     case 'ai-platform': {
       const message = `No metric is given: the study optimizes ${METRIC_TAG_DEFAULT}.`;
@@ -114,7 +114,7 @@ function checkGoal(metric: MetricDraft, dialect: Dialect, findings: Findings): M
     return 'MAXIMIZE';
   }
   const text = { message: `${metric.path} has no goal.`, remedy: 'Write goal: MAXIMIZE or goal: MINIMIZE.' };
-  rejectMissing({ ...locationOfDraft(metric), path: `${metric.path}.goal` }, text, findings);
+  rejectMissing({ ...locationOf(metric), path: `${metric.path}.goal` }, text, findings);
   return null;
 }
 
@@ -165,8 +165,4 @@ function rejectMissing(
   if (!hasProblemAt(location.path, findings)) {
     findings.problems.push({ code: 'METRIC_MISSING', ...text, ...location });
   }
-}
-
-function locationOfDraft({ path, line }: { readonly path: string; readonly line: number | undefined }): SourceLocation {
-  return line === undefined ? { path } : { path, line };
 }

@@ -1,13 +1,7 @@
 import type { ConditionalParameter, Parameter, ParameterScale, ParameterSpace, Study } from '#shared/domain/study.ts';
 import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
 import type { ConditionalParameterDraft, ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
-import {
-  type Findings,
-  type Located,
-  locationOf,
-  reportInvalid,
-  type SourceLocation,
-} from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { parseNumber } from '#shared/job-file/parser/read-values.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkValue, valueIn } from '#shared/job-file/tuning/check-start.ts';
@@ -29,7 +23,7 @@ const PARAMETERS_FIELD = { 'ai-platform': 'params', 'vertex-ai': 'parameters', d
 /** The parameters to tune; null if one is missing or invalid. A study that resumes another needs none. */
 export function checkParameters(study: StudyDraft, dialect: Dialect, findings: Findings): Study['parameters'] | null {
   const { parameters: drafts = [] } = study;
-  const location = locationIn(study, PARAMETERS_FIELD[dialect]);
+  const location = { ...locationOf(study), path: `${study.path}.${PARAMETERS_FIELD[dialect]}` };
   const count = countAll(drafts);
   if (count === 0 && (study.resumeJobId?.value ?? '') !== '' && !hasProblemAt(location.path, findings)) {
     return [];
@@ -88,7 +82,7 @@ function checkId({ draft, hasProblem }: ParameterReading, findings: Findings): s
     if (!hasProblem) {
       const message = `${draft.path} has no name.`;
       const remedy = 'Write the name of the program flag for the parameter, such as learning_rate.';
-      findings.problems.push({ code: 'PARAMETER_NAME_MISSING', message, remedy, ...locationIn(draft) });
+      findings.problems.push({ code: 'PARAMETER_NAME_MISSING', message, remedy, ...locationOf(draft) });
     }
     return null;
   }
@@ -243,9 +237,8 @@ function rejectIncomplete(
   findings: Findings,
 ): null {
   if (!hasProblem) {
-    const { path, line } = draft;
     const message = `The parameter ${nameOf(draft)} ${what}.`;
-    findings.problems.push({ code, message, remedy, path, ...(line !== undefined && { line }) });
+    findings.problems.push({ code, message, remedy, ...locationOf(draft) });
   }
   return null;
 }
@@ -350,11 +343,4 @@ function checkUnique({ id }: ParameterDraft, { ids, condition }: Context, findin
 
 function canCoincide(a: Condition, b: Condition): boolean {
   return a === undefined || b === undefined || a.parent !== b.parent || !a.values.isDisjointFrom(b.values);
-}
-
-function locationIn(
-  { path, line }: { readonly path: string; readonly line: number | undefined },
-  field?: string,
-): SourceLocation {
-  return { path: field === undefined ? path : `${path}.${field}`, ...(line !== undefined && { line }) };
 }

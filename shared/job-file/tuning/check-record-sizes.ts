@@ -1,7 +1,7 @@
 import { jsonBytesOf } from '#shared/domain/job-size.ts';
 import type { Parameter, Study } from '#shared/domain/study.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
-import type { Findings } from '#shared/job-file/parser/findings.ts';
+import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 
 /**
  * Limit on the metrics of one point of a curve: CURVE_POINTS_MAX of them stay below half of the 1 MiB of a Firestore
@@ -25,7 +25,7 @@ type Sized = Pick<Study, 'metrics' | 'parameters' | 'trialsMax'>;
 
 /** Rejects a study whose trials or curves would be too large to store or to read, however its parts are named. */
 export function checkRecordSizes(study: StudyDraft, { metrics, parameters, trialsMax }: Sized, findings: Findings) {
-  const location = { path: study.path, ...(study.line !== undefined && { line: study.line }) };
+  const location = locationOf(study);
   const pointBytes = sum(metrics.map(({ id }) => jsonBytesOf(id) + PUNCTUATION_BYTES + NUMBER_BYTES_MAX));
   if (pointBytes > POINT_BYTES_MAX) {
     const message = `The metrics of one measurement have up to ${pointBytes} bytes with their names; the limit is ${POINT_BYTES_MAX}.`;

@@ -102,7 +102,7 @@ export function checkStoppingConditions(
 
 /** StudyTimeConstraint: a oneof. */
 function checkConstraint(constraint: RuntimeConstraintDraft | undefined, findings: Findings): RuntimeConstraint | null {
-  const { maxDuration, endTime } = constraint ?? { maxDuration: undefined, endTime: undefined };
+  const { maxDuration, endTime } = constraint ?? {};
   if (endTime !== undefined && maxDuration !== undefined) {
     const message = `${endTime.path} cannot be combined with ${maxDuration.path}.`;
     const remedy = 'Remove one of the two.';

@@ -96,13 +96,10 @@ function checkTrials(study: StudyDraft, dialect: Dialect, findings: Findings): T
   return { trialsMax: max, parallelTrialsMax: Math.min(parallel, max), failedTrialsMax: failed };
 }
 
-function warnOfDefault({ maxTrials, path, line }: StudyDraft, dialect: Dialect, findings: Findings): void {
-  const location = {
-    path: `${path}.${dialect === 'dropforge' ? 'trials' : 'maxTrials'}`,
-    ...(line !== undefined && { line }),
-  };
-  warnOfZero(maxTrials, findings);
-  if (maxTrials === undefined && !hasProblemAt(location.path, findings)) {
+function warnOfDefault(study: StudyDraft, dialect: Dialect, findings: Findings): void {
+  const location = { ...locationOf(study), path: `${study.path}.${dialect === 'dropforge' ? 'trials' : 'maxTrials'}` };
+  warnOfZero(study.maxTrials, findings);
+  if (study.maxTrials === undefined && !hasProblemAt(location.path, findings)) {
     const message = 'No number of trials is given: the study runs one trial.';
     findings.warnings.push({
       code: 'DEFAULT_TRIALS',

@@ -1,9 +1,4 @@
-import {
-  type EarlyStoppingDraft,
-  type ParameterDraft,
-  type StudyDraft,
-  stoppingBy,
-} from '#shared/job-file/draft/study-draft.ts';
+import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import { openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
 import {
@@ -37,26 +32,20 @@ export function readHyperparameterSpec(
   const parameters = readMappings(spec.params, findings).map((parameter) =>
     readParameter(parameter, parentOf, findings),
   );
-  const { line } = node;
+  const location = { path, line: node.line };
   const metric = {
-    path,
-    line,
+    ...location,
     id: readText(spec.hyperparameterMetricTag, findings),
     goal: readText(spec.goal, findings),
-    safetyThreshold: undefined,
-    safeTrialsFractionMin: undefined,
   };
   return {
-    path,
-    line,
+    ...location,
     metrics: [metric],
     algorithm: readText(spec.algorithm, findings),
     maxTrials: readInteger(spec.maxTrials, findings),
     parallelTrials: readInteger(spec.maxParallelTrials, findings),
     maxFailedTrials: readInteger(spec.maxFailedTrials, findings),
     earlyStopping: readAutomaticStopping(spec.enableTrialEarlyStopping, findings),
-    stopping: undefined,
-    measurement: undefined,
     parameters: parameters.length === 0 ? undefined : parameters,
     resumeJobId: readText(spec.resumePreviousJobId, findings),
     maxCostUsd: readNumber(spec.dropforgeMaxCost, findings),
@@ -127,5 +116,5 @@ export function readAutomaticStopping(
   findings: Findings,
 ): EarlyStoppingDraft | undefined {
   const isEnabled = readBoolean(found, findings);
-  return isEnabled?.value === true ? stoppingBy({ ...isEnabled, value: 'AUTOMATIC' }) : undefined;
+  return isEnabled?.value === true ? { rule: { ...isEnabled, value: 'AUTOMATIC' } } : undefined;
 }

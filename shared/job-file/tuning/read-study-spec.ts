@@ -5,7 +5,7 @@ import type {
   StoppingDraft,
   StudyDraft,
 } from '#shared/job-file/draft/study-draft.ts';
-import type { Findings } from '#shared/job-file/parser/findings.ts';
+import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { type Fields, isSet, openMapping, openOptional } from '#shared/job-file/parser/open-mapping.ts';
 import {
   type FoundNode,
@@ -37,18 +37,13 @@ export function readStudySpec({ path, node }: StudySpecPlace, findings: Findings
   const study = openOptional(node && { path, node }, STUDY_SPEC, findings);
   return {
     path,
-    line: node?.line,
+    ...(node && { line: node.line }),
     metrics: readMappings(study.metrics, findings).map((metric) => readMetric(metric, findings)),
     algorithm: readText(study.algorithm, findings),
-    maxTrials: undefined,
-    parallelTrials: undefined,
-    maxFailedTrials: undefined,
     earlyStopping: readEarlyStopping(study, findings),
     stopping: readStopping(study.studyStoppingConfig, findings),
     measurement: readText(study.measurementSelectionType, findings),
     parameters: readParameters(study.parameters, findings),
-    resumeJobId: undefined,
-    maxCostUsd: undefined,
   };
 }
 
@@ -83,8 +78,7 @@ function readEarlyStopping(study: Fields<typeof STUDY_SPEC.rules>, findings: Fin
       code: 'EARLY_STOPPING',
       message: `${specs.length} early stopping rules are set; a study has one.`,
       remedy: 'Keep one of decayCurveStoppingSpec, medianAutomatedStoppingSpec and convexAutomatedStoppingSpec.',
-      path: second.rule.path,
-      ...(second.rule.line === undefined ? {} : { line: second.rule.line }),
+      ...locationOf(second.rule),
     });
   }
   return first;

@@ -56,9 +56,7 @@ function readParameter(
   if (isEmpty(found.node, found.path, findings)) {
     return undefined;
   }
-  const blank = {
-    ...{ path: found.path, line: id.line, id, min: undefined, max: undefined, scale: undefined, children: [] },
-  };
+  const blank = { ...locationOf(id), id, children: [] };
   if (found.node.kind === 'LIST') {
     const kind = { ...id, value: kindOfValues(found.node) };
     const draft = { ...blank, kind, values: readValues(found, kind.value, findings) };

@@ -1,9 +1,4 @@
-import {
-  type EarlyStoppingDraft,
-  type MetricDraft,
-  type StudyDraft,
-  stoppingBy,
-} from '#shared/job-file/draft/study-draft.ts';
+import type { EarlyStoppingDraft, MetricDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { type Fields, openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
 import {
@@ -39,7 +34,6 @@ export function readTune(found: FoundNode, parentOf: ParentLookup, findings: Fin
     parallelTrials: readInteger(tune.parallel, findings),
     maxFailedTrials: readInteger(tune.maxFailedTrials, findings),
     earlyStopping: readStopping(tune, findings),
-    stopping: undefined,
     measurement: readShortName(tune.measurement, MEASUREMENTS, findings),
     parameters: readTuneParameters(tune.parameters, parentOf, findings),
     resumeJobId: readText(tune.resume, findings),
@@ -51,8 +45,6 @@ export function readTune(found: FoundNode, parentOf: ParentLookup, findings: Fin
   };
 }
 
-const NO_SAFETY = { safetyThreshold: undefined, safeTrialsFractionMin: undefined } as const;
-
 /** `metric` with its `goal`, or `metrics`, a mapping of names to goals. */
 function readMetrics(
   { metric, metrics, goal }: Fields<typeof TUNE_MESSAGE.rules>,
@@ -63,7 +55,7 @@ function readMetrics(
   const ownGoal = readShortName(goal, GOALS, findings);
   if (metrics === undefined || isEmpty(metrics.node, metrics.path, findings)) {
     const goalOfOne = ownGoal ?? { ...(id ?? location), value: GOALS.maximize };
-    return [{ ...location, id, goal: goalOfOne, ...NO_SAFETY }];
+    return [{ ...location, id, goal: goalOfOne }];
   }
   const other = id ?? ownGoal;
   if (other !== undefined) {
@@ -78,7 +70,7 @@ function readMetrics(
   return metrics.node.entries.map(({ key, line, value: node }) => {
     const path = `${metrics.path}.${key}`;
     const found = readShortName({ path, node }, GOALS, findings);
-    return { path, line, id: { value: key, path, line }, goal: found, ...NO_SAFETY };
+    return { path, line, id: { value: key, path, line }, goal: found };
   });
 }
 
@@ -97,7 +89,7 @@ function readStopping(
   switch (rule?.value) {
     case 'ASHA':
     case 'MEDIAN':
-      return stoppingBy({ ...rule, value: rule.value });
+      return { rule: { ...rule, value: rule.value } };
     default:
       return automatic;
   }

@@ -1,10 +1,8 @@
-import {
-  type EarlyStoppingDraft,
-  type MetricDraft,
-  type ParameterDraft,
-  type StoppingDraft,
-  type StudyDraft,
-  stoppingBy,
+import type {
+  EarlyStoppingDraft,
+  MetricDraft,
+  ParameterDraft,
+  StudyDraft,
 } from '#shared/job-file/draft/study-draft.ts';
 import { located } from './located.ts';
 
@@ -13,11 +11,8 @@ const PATH = 'trainingInput.hyperparameters';
 export function metricDraft(id: string): MetricDraft {
   return {
     path: 'metric',
-    line: undefined,
     id: located(id, 'metric.metricId'),
     goal: located('MAXIMIZE', 'metric.goal'),
-    safetyThreshold: undefined,
-    safeTrialsFractionMin: undefined,
   };
 }
 
@@ -25,13 +20,7 @@ export function metricDraft(id: string): MetricDraft {
 export function parameterDraft(id: string, more: Partial<ParameterDraft> = {}): ParameterDraft {
   return {
     path: id,
-    line: undefined,
     id: located(id, `${id}.parameterName`),
-    kind: undefined,
-    min: undefined,
-    max: undefined,
-    values: undefined,
-    scale: undefined,
     children: [],
     ...more,
   };
@@ -45,30 +34,12 @@ export function doubleDraft(id: string, min: number, max: number): ParameterDraf
 /** A study of 20 trials, 4 in parallel, with one parameter. */
 export const STUDY_DRAFT: StudyDraft = {
   path: PATH,
-  line: undefined,
   metrics: [metricDraft('accuracy')],
-  algorithm: undefined,
   maxTrials: located(20, `${PATH}.maxTrials`),
   parallelTrials: located(4, `${PATH}.maxParallelTrials`),
-  maxFailedTrials: undefined,
-  earlyStopping: undefined,
-  stopping: undefined,
-  measurement: undefined,
   parameters: [doubleDraft('rate', 0.1, 1)],
-  resumeJobId: undefined,
-  maxCostUsd: undefined,
 };
 
 export function earlyStoppingDraft(rule: EarlyStoppingDraft['rule']['value']): EarlyStoppingDraft {
-  return stoppingBy(located(rule, 'stopping'));
+  return { rule: located(rule, 'stopping') };
 }
-
-export const STOPPING_DRAFT: StoppingDraft = {
-  stopsRunningTrials: undefined,
-  minimumRuntime: undefined,
-  maximumRuntime: undefined,
-  trialsMin: undefined,
-  trialsMax: undefined,
-  trialsWithoutProgressMax: undefined,
-  withoutProgressMax: undefined,
-};

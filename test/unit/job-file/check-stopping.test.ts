@@ -4,7 +4,7 @@ import type { EarlyStoppingDraft, StoppingDraft } from '#shared/job-file/draft/s
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
 import { located } from '../../support/job-file/located.ts';
-import { earlyStoppingDraft, STOPPING_DRAFT, STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
+import { earlyStoppingDraft, STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
 
 const RATE: Parameter = { id: 'rate', space: { kind: 'DOUBLE', min: 0, max: 1 }, scale: 'NONE', children: [] };
 const CONVEX = earlyStoppingDraft('CONVEX');
@@ -18,7 +18,7 @@ function checkEarly(earlyStopping: EarlyStoppingDraft) {
 
 function checkWhole(more: Partial<StoppingDraft>) {
   const findings = createFindings();
-  const conditions = checkStoppingConditions({ ...STOPPING_DRAFT, ...more }, findings);
+  const conditions = checkStoppingConditions(more, findings);
   return { conditions, codes: findings.problems.map(({ code, path }) => `${code} ${path}`) };
 }
 

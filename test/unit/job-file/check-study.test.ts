@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Dialect, EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
-import { type MetricDraft, type StudyDraft, stoppingBy } from '#shared/job-file/draft/study-draft.ts';
+import type { MetricDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkStudy } from '#shared/job-file/tuning/check-study.ts';
 import { located } from '../../support/job-file/located.ts';
@@ -244,7 +244,7 @@ describe('a metric', () => {
 
   it('together with others has no early stopping and no best measurement', () => {
     const metrics = [metricDraft('accuracy'), metricDraft('latency')];
-    const earlyStopping = stoppingBy(located('MEDIAN', 'stopping'));
+    const earlyStopping = { rule: located('MEDIAN' as const, 'stopping') };
     const { study, codes } = check({ metrics, earlyStopping, measurement: located('BEST_MEASUREMENT', 'measurement') });
     expect(study).toMatchObject({ earlyStopping: null, measurement: 'LAST', metrics: { length: 2 } });
     expect(codes).toEqual(['FIELD_WITHOUT_EFFECT stopping', 'FIELD_WITHOUT_EFFECT measurement']);

@@ -34,9 +34,8 @@ describe('reading Dropforge’s own format', () => {
         { value: { key: 'INDEX', text: 'projects/other/secrets/index/versions/latest' } },
       ],
       labels: [{ value: { key: 'team', text: 'vision' } }, { value: { key: 'run', text: '42' } }],
-      scaleTier: undefined,
-      study: undefined,
     });
+    expect([draft.scaleTier, draft.study]).toEqual([undefined, undefined]);
     const machine = {
       machineType: 'n1-standard-32',
       accelerator: { type: 'NVIDIA_TESLA_T4', count: 2 },

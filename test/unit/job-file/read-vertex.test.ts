@@ -22,8 +22,8 @@ describe('a job spec', () => {
       strategy: { value: 'FLEX_START' },
       serviceAccount: { value: 'trainer@lab.iam.gserviceaccount.com' },
       network: { value: 'projects/12345/global/networks/lab' },
-      study: undefined,
     });
+    expect(draft.study).toBeUndefined();
   });
 
   it('has pools with machine, disk and reservation', () => {

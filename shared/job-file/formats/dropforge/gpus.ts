@@ -26,8 +26,6 @@ export const GPU_FIELDS = {
 const RULES = rulesOf(GPU_FIELDS);
 const SYNONYMS = synonymsOf(GPU_FIELDS);
 
-const NO_GPUS: AcceleratorDraft = { type: undefined, count: undefined };
-
 /** GPUs as one text, `2 x T4`, or as a mapping of type and count. */
 export function gpus(parentOf: ParentLookup): Kind<AcceleratorDraft> {
   return {
@@ -61,14 +59,14 @@ function readGpus(found: FoundNode | undefined, parentOf: ParentLookup, findings
   }
   if (found?.node.kind === 'LIST') {
     reportWrongKind(found, 'text such as 2 x T4, or a mapping of type and count', findings);
-    return NO_GPUS;
+    return {};
   }
   const text = readText(found, findings);
   if (text !== undefined && isBareCount(text.value)) {
     const message = `${text.path} does not name a GPU: "${text.value}".`;
     const remedy = 'Write a GPU type, such as T4 or 2 x T4; for a machine without GPUs, remove the field.';
     reportInvalid(text, { code: 'GPU_NOT_NAMED', message, remedy }, findings);
-    return NO_GPUS;
+    return {};
   }
   const parsed = text && parseGpus(text.value);
   return {

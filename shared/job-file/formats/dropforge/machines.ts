@@ -117,10 +117,10 @@ export function disk(parentOf: ParentLookup): Kind<Disk> {
 function readDisk(found: FoundNode | undefined, parentOf: ParentLookup, findings: Findings): Disk {
   if (found?.node.kind === 'LIST') {
     reportWrongKind(found, 'a number of GiB, or a mapping of size and type', findings);
-    return { bootDiskGib: undefined, bootDiskType: undefined };
+    return {};
   }
   if (found?.node.kind !== 'MAPPING') {
-    return { bootDiskGib: readInteger(found, findings), bootDiskType: undefined };
+    return { bootDiskGib: readInteger(found, findings) };
   }
   const fields = openMapping(found, { ...DISK_MESSAGE, parentOf }, findings);
   return { bootDiskGib: readInteger(fields.size, findings), bootDiskType: readText(fields.type, findings) };
@@ -147,7 +147,7 @@ function readReservation(found: FoundNode | undefined, findings: Findings): Rese
   const text = found?.node.kind === 'SCALAR' ? readText(found, findings) : undefined;
   const apiName = text && toApiName(text.value, RESERVATIONS);
   if (text && apiName !== undefined) {
-    return { type: { ...text, value: apiName }, key: undefined, values: [] };
+    return { type: { ...text, value: apiName }, values: [] };
   }
   const values = text ? [text] : found?.node.kind === 'LIST' ? readTextList(found, findings) : undefined;
   if (found === undefined || values === undefined) {

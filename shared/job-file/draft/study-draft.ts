@@ -55,7 +55,6 @@ export type StoppingDraft = {
 };
 
 export type RuntimeConstraintDraft = {
-  readonly path: string;
   readonly maxDuration?: Located<string> | undefined;
   readonly endTime?: Located<string> | undefined;
 };

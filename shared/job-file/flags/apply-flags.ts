@@ -1,7 +1,6 @@
 import type { JobText, SubmitCommand } from '#shared/domain/job-text.ts';
 import { type Dialect, type JobDraft, listDraftValues } from '#shared/job-file/draft/job-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
-import { inJob, type Slot } from '#shared/job-file/fields/slot.ts';
 import { applyGroupFlags } from '#shared/job-file/flags/apply-group-flags.ts';
 import { applyPoolFlags } from '#shared/job-file/flags/apply-pool-flags.ts';
 import { type Flags, InvalidFlagError, readFlags } from '#shared/job-file/flags/flag-list.ts';
@@ -13,7 +12,7 @@ import {
   readFlag,
   readWords,
 } from '#shared/job-file/flags/flag-values.ts';
-import { type Located, PLACEHOLDER_CODE } from '#shared/job-file/parser/findings.ts';
+import { PLACEHOLDER_CODE } from '#shared/job-file/parser/findings.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 
 /** Flags of all commands that override the job file. */
@@ -42,17 +41,17 @@ export const OVERRIDE_FLAGS: Readonly<Record<SubmitCommand, readonly string[]>> 
   ],
 };
 
-/** The parts of the draft whose values are those of flags. */
-const WORDS: Readonly<Record<string, Slot<Located<string> | undefined>>> = {
-  'display-name': inJob('displayName'),
-  region: inJob('region'),
-  'job-dir': inJob('jobDir'),
-  'runtime-version': inJob('runtimeVersion'),
-  'python-version': inJob('pythonVersion'),
-  'service-account': inJob('serviceAccount'),
-  network: inJob('network'),
-  'kms-key': inJob('kmsKeyName'),
-};
+/** The properties of the draft whose values are those of flags. */
+const WORDS = {
+  'display-name': 'displayName',
+  region: 'region',
+  'job-dir': 'jobDir',
+  'runtime-version': 'runtimeVersion',
+  'python-version': 'pythonVersion',
+  'service-account': 'serviceAccount',
+  network: 'network',
+  'kms-key': 'kmsKeyName',
+} as const satisfies Readonly<Record<string, keyof JobDraft>>;
 
 /** Flags for which a format has no field: its jobs have no such setting. */
 const WITHOUT_FIELD: Readonly<Record<Dialect, readonly string[]>> = {
@@ -87,14 +86,15 @@ function rejectConflicts({ study }: JobDraft, { isSet }: Flags): void {
 
 function applyJobFlags(draft: JobDraft, flags: Flags): JobDraft {
   const { dialect } = draft;
-  const withWords = Object.entries(WORDS).reduce<JobDraft>((result, [name, slot]) => {
+  const words = Object.entries(WORDS).flatMap(([name, key]) => {
     const value = readWords(flags, name);
-    return value === undefined ? result : slot.set(result, value);
-  }, draft);
+    return value === undefined ? [] : [[key, value]];
+  });
   // Jobs in Dropforge's own format have a shell wherever the deployment allows one.
   const hasWebAccess = flags.isSet('enable-web-access') && dialect !== 'dropforge';
   return {
-    ...withWords,
+    ...draft,
+    ...Object.fromEntries(words),
     problems: [...draft.problems, ...WITHOUT_FIELD[dialect].filter(flags.isSet).map(withoutField)],
     labels: readAllPairs(flags, 'labels') ?? draft.labels,
     secrets: readAllPairs(flags, 'set-secrets') ?? draft.secrets,

@@ -15,6 +15,17 @@ export type Findings = {
   readonly problems: Problem[];
   readonly warnings: Problem[];
   readonly unsupported: Problem[];
+  /** Names of the format that is being read, from which unknown fields are corrected. */
+  readonly names?: FormatNames;
+};
+
+export type FormatNames = {
+  /**
+   * The mapping that a field belongs to, for known names found in the wrong mapping; undefined if unknown or ambiguous.
+   */
+  readonly parentOf: (name: string) => string | undefined;
+  /** Names of other formats and tools that stand for several fields of the mapping, with what to write instead. */
+  readonly synonyms?: Readonly<Record<string, string>>;
 };
 
 /** A finding without its location. */
@@ -49,6 +60,11 @@ export const PLACEHOLDER_CODE = 'PLACEHOLDER';
 
 export function locationOf({ path, line }: SourceLocation): SourceLocation {
   return line === undefined ? { path } : { path, line };
+}
+
+/** The location of the list that contains an item, or of the value itself. */
+export function locationOfList(item: SourceLocation): SourceLocation {
+  return { ...locationOf(item), path: item.path.replace(/\[\d+\]$/, '') };
 }
 
 /** Findings quote the file; longer texts are truncated, whichever check produced them. */

@@ -1,48 +1,48 @@
-import { FINDINGS_COUNT_MAX, type Findings } from '#shared/job-file/parser/findings.ts';
+import { FINDINGS_COUNT_MAX, type Findings, type FormatNames } from '#shared/job-file/parser/findings.ts';
 import { type FoundNode, isEmpty, isNull, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
+import { simplify } from '#shared/job-file/parser/short-names.ts';
 import type { SourceEntry, SourceNode } from '#shared/job-file/parser/source-tree.ts';
+import type { Problem } from '#shared/protocol/problem.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 import { findReplacement } from '#shared/text/removed-names.ts';
 
 /**
- * How a field is handled. READ: parsed into the draft. OUTPUT: written by the service; ignored. WITHOUT_EFFECT: ignored
- * with a warning. UNSUPPORTED: valid, but cannot be run; reported unless it has its default value.
+ * How a field is handled. OUTPUT: written by the service; ignored. WITHOUT_EFFECT: ignored with a warning. UNSUPPORTED:
+ * valid, but cannot be run; reported unless it has its default value. All others are read.
  */
-export type FieldRule =
-  | { readonly use: 'READ' }
-  | { readonly use: 'OUTPUT' }
-  | { readonly use: 'WITHOUT_EFFECT'; readonly because: string }
-  | { readonly use: 'UNSUPPORTED'; readonly because: string; readonly remedy: string };
+export type FieldRule = FieldNames &
+  (
+    | { readonly use?: never }
+    | { readonly use: 'OUTPUT' }
+    | { readonly use: 'WITHOUT_EFFECT'; readonly because: string }
+    | { readonly use: 'UNSUPPORTED'; readonly because: string; readonly remedy: string }
+  );
 
-/** The fields of one API message, by their camelCase names. */
+type FieldNames = {
+  /** Names of the field in other formats and tools. */
+  readonly synonyms?: readonly string[];
+  /** The documented type of values. */
+  readonly type?: string;
+  /** The reader of the field, if it has one of its own. */
+  readonly read?: unknown;
+};
+
+/** The fields of a mapping, by their camelCase names. */
 export type FieldRules = Readonly<Record<string, FieldRule>>;
 
-export const READ = { use: 'READ' } as const;
+/** A field that the reader of its mapping reads. */
+export const READ = {} as const;
 export const OUTPUT = { use: 'OUTPUT' } as const;
 
 export function withoutEffect<Because extends string>(because: Because) {
   return { use: 'WITHOUT_EFFECT', because } as const;
 }
 
-/** The values of the READ fields, by name. */
-export type Fields<Rules extends FieldRules> = {
-  readonly [Name in keyof Rules as Rules[Name] extends { use: 'READ' } ? Name : never]?: FoundNode;
-};
-
-/**
- * The mapping that a field belongs to, for known names found in the wrong mapping; undefined if unknown or ambiguous.
- */
-export type ParentLookup = (name: string) => string | undefined;
-
-export type Message<Rules extends FieldRules> = {
-  readonly rules: Rules;
-  readonly parentOf: ParentLookup;
-  /** Names that other formats and tools use for a field, with what to write instead. */
-  readonly synonyms?: Readonly<Record<string, string>>;
-};
+/** The values of a mapping's fields, by name. */
+export type Fields<Rules extends FieldRules> = { readonly [Name in keyof Rules]?: FoundNode };
 
 /** Looks up names in several messages: `maxRunningTime` belongs to `trainingInput.scheduling`. */
-export function createParentLookup(parents: readonly (readonly [string, FieldRules])[]): ParentLookup {
+export function createParentLookup(parents: readonly (readonly [string, FieldRules])[]): FormatNames['parentOf'] {
   return (name) => {
     const [first, ...others] = parents.filter(([, rules]) => Object.hasOwn(rules, name));
     return others.length === 0 ? first?.[0] : undefined;
@@ -52,7 +52,7 @@ export function createParentLookup(parents: readonly (readonly [string, FieldRul
 /** Splits a mapping into its fields and applies each field's rule. Accepts camelCase and snake_case names. */
 export function openMapping<Rules extends FieldRules>(
   { node, path }: FoundNode,
-  message: Message<Rules>,
+  rules: Rules,
   findings: Findings,
 ): Fields<Rules> {
   if (isEmpty(node, path, findings)) {
@@ -62,7 +62,6 @@ export function openMapping<Rules extends FieldRules>(
     reportWrongKind({ node, path }, 'a mapping of fields', findings);
     return {};
   }
-  const { rules } = message;
   const fields = new Map<string, FoundNode>();
   let unknownCount = 0;
   for (const entry of node.entries) {
@@ -72,7 +71,7 @@ export function openMapping<Rules extends FieldRules>(
     if (rule === undefined) {
       unknownCount += 1;
       if (unknownCount <= FINDINGS_COUNT_MAX + 1) {
-        findings.problems.push(describeUnknown(entry, path, message));
+        findings.problems.push(describeUnknown(entry, { path, rules }, findings));
       }
     } else if (fields.has(name)) {
       const text = `${location.path} is set twice, in camelCase and in snake_case.`;
@@ -89,10 +88,28 @@ export function openMapping<Rules extends FieldRules>(
 /** The fields of a mapping that may be absent. */
 export function openOptional<Rules extends FieldRules>(
   found: FoundNode | undefined,
-  message: Message<Rules>,
+  rules: Rules,
   findings: Findings,
 ): Fields<Rules> {
-  return found === undefined ? {} : openMapping(found, message, findings);
+  return found === undefined ? {} : openMapping(found, rules, findings);
+}
+
+type Output = { readonly rules: FieldRules; readonly remedyOf: (names: readonly string[]) => string };
+
+/** Warns once about a job as its service returned it, rather than about each of its output fields. */
+export function warnOfOutput({ node, path }: FoundNode, { rules, remedyOf }: Output, findings: Findings): void {
+  const isOutput = (name: string) => Object.hasOwn(rules, name) && rules[name]?.use === 'OUTPUT';
+  const output = node.kind === 'MAPPING' ? node.entries.filter(({ key }) => isOutput(toCamelCase(key))) : [];
+  const [first] = output;
+  if (first !== undefined) {
+    findings.warnings.push({
+      code: 'JOB_RESOURCE',
+      message: 'The file is a job as the service returned it; its output fields are ignored.',
+      remedy: remedyOf(output.map(({ key }) => key)),
+      path: joinPath(path, toCamelCase(first.key)),
+      line: first.line,
+    });
+  }
 }
 
 /** Whether a field is present and not null. `{}` counts as a value: it can select one spec of a oneof. */
@@ -133,30 +150,35 @@ function isDefault(node: SourceNode): boolean {
   }
 }
 
-function describeUnknown(entry: SourceEntry, parentPath: string, message: Message<FieldRules>) {
+type Mapping = { readonly path: string; readonly rules: FieldRules };
+
+function describeUnknown(entry: SourceEntry, { path: parentPath, rules }: Mapping, { names }: Findings): Problem {
   const path = joinPath(parentPath, entry.key);
   const location = { path, line: entry.line };
-  const synonym = findSynonym(entry.key, message.synonyms ?? {});
+  const synonym = findSynonym(entry.key, rules, names);
   if (synonym !== undefined) {
     const text = `There is no field ${path} in Dropforge's own format.`;
     return { code: 'UNKNOWN_FIELD', message: text, remedy: `Write ${synonym}.`, ...location };
   }
-  const parent = message.parentOf(toCamelCase(entry.key));
+  const parent = names?.parentOf(toCamelCase(entry.key));
   const correction =
     parent === undefined
-      ? `${didYouMean(entry.key, Object.keys(message.rules))}Correct the name, or remove the field.`
+      ? `${didYouMean(entry.key, Object.keys(rules))}Correct the name, or remove the field.`
       : `It belongs under ${parent}: move it there, and check its indentation.`;
   const remedy = findReplacement(path) ?? correction;
   return { code: 'UNKNOWN_FIELD', message: `There is no field ${path}.`, remedy, ...location };
 }
 
 /** Ignores case, `-` and `_`: `jobID` and `job_id` are the same name. */
-function findSynonym(key: string, synonyms: Readonly<Record<string, string>>): string | undefined {
-  const name = key.toLowerCase().replaceAll(/[-_]/g, '');
-  return Object.entries(synonyms).find(([synonym]) => synonym.toLowerCase() === name)?.[1];
+function findSynonym(key: string, rules: FieldRules, names: FormatNames | undefined): string | undefined {
+  const simplified = simplify(key);
+  const own = Object.entries(rules).find(([, { synonyms = [] }]) =>
+    synonyms.some((one) => simplify(one) === simplified),
+  );
+  return own?.[0] ?? Object.entries(names?.synonyms ?? {}).find(([one]) => simplify(one) === simplified)?.[1];
 }
 
-function joinPath(path: string, name: string): string {
+export function joinPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 

@@ -5,6 +5,10 @@ import type { SourceNode } from '#shared/job-file/parser/source-tree.ts';
 /** A value of the file with its path. */
 export type FoundNode = { readonly path: string; readonly node: SourceNode };
 
+export function locationOfNode({ path, node }: FoundNode): { readonly path: string; readonly line: number } {
+  return { path, line: node.line };
+}
+
 /** Digits before and after the point cannot match each other's part: otherwise matching would take quadratic time. */
 const NUMBER_PATTERN = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 

@@ -31,6 +31,7 @@ export function readShortName(
   return undefined;
 }
 
-function simplify(text: string): string {
+/** The name as it is compared: without case, `-`, `_` and spaces. */
+export function simplify(text: string): string {
   return text.toLowerCase().replaceAll(/[-_\s]/g, '');
 }

@@ -7,6 +7,7 @@ import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts'
 import { checkValue, valueIn } from '#shared/job-file/tuning/check-start.ts';
 import { isReservedName } from '#shared/job-file/tuning/reserved-names.ts';
 import { KINDS, resolveAlias, SCALES } from '#shared/job-file/tuning/study-enums.ts';
+import { warnOfOtherType } from '#shared/job-file/tuning/warn-of-no-effect.ts';
 
 /** Larger searches are not feasible, and each parameter is an argument of the program. Includes children. */
 export const PARAMETERS_COUNT_MAX = 500;
@@ -119,11 +120,11 @@ function checkSpace(reading: ParameterReading, findings: Findings): ParameterSpa
       return null;
     case 'DOUBLE':
     case 'INTEGER':
-      warnOfNoEffect(draft.values?.[0], kind, findings);
+      warnOfOtherType(draft.values?.[0], kind, findings);
       return checkRange(reading, kind, findings);
     case 'CATEGORICAL':
     case 'DISCRETE':
-      warnOfNoEffect(draft.min ?? draft.max, kind, findings);
+      warnOfOtherType(draft.min ?? draft.max, kind, findings);
       return checkList(reading, kind, findings);
   }
 }
@@ -218,15 +219,6 @@ function checkNumbers(given: readonly Located<string>[], findings: Findings): Pa
     values.push(value);
   }
   return { kind: 'DISCRETE', values };
-}
-
-function warnOfNoEffect(ignored: Located<unknown> | undefined, kind: string, findings: Findings): void {
-  if (ignored !== undefined) {
-    const path = ignored.path.replace(/\[\d+\]$/, '');
-    const message = `${path} has no effect: the parameter's type is ${kind}.`;
-    const remedy = 'Remove it, or correct the type.';
-    findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf({ ...ignored, path }) });
-  }
 }
 
 type Incomplete = { readonly code: string; readonly what: string; readonly remedy: string };

@@ -1,120 +1,96 @@
-import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import type {
+  EarlyStoppingDraft,
+  MetricDraft,
+  ParameterDraft,
+  StudyDraft,
+} from '#shared/job-file/draft/study-draft.ts';
+import { flag, type Kind, number, TEXT, wholeNumber } from '#shared/job-file/fields/kind.ts';
+import { mappings, part, type Row, readMapping, type Table } from '#shared/job-file/fields/table.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
-import { openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
-import {
-  type FoundNode,
-  readBoolean,
-  readInteger,
-  readMappings,
-  readNumber,
-  readText,
-  readTextList,
-} from '#shared/job-file/parser/read-values.ts';
-import { HYPERPARAMETER_FIELDS, PARAMETER_FIELDS } from '#shared/job-file/tuning/hyperparameter-spec-fields.ts';
-
-/**
- * Reads AI Platform's HyperparameterSpec; undefined if it is absent or empty. There is always one metric: the service
- * has a default tag (`training/hptuning/metric`). `parentOf` knows the other fields of the job.
- */
-export function readHyperparameterSpec(
-  found: FoundNode | undefined,
-  parentOf: ParentLookup,
-  findings: Findings,
-): StudyDraft | undefined {
-  if (found === undefined) {
-    return undefined;
-  }
-  const { node, path } = found;
-  const spec = openMapping(found, { rules: HYPERPARAMETER_FIELDS, parentOf }, findings);
-  if (node.kind !== 'MAPPING' || node.entries.length === 0) {
-    return undefined;
-  }
-  const parameters = readMappings(spec.params, findings).map((parameter) =>
-    readParameter(parameter, parentOf, findings),
-  );
-  const location = { path, line: node.line };
-  const metric = {
-    ...location,
-    id: readText(spec.hyperparameterMetricTag, findings),
-    goal: readText(spec.goal, findings),
-  };
-  return {
-    ...location,
-    metrics: [metric],
-    algorithm: readText(spec.algorithm, findings),
-    maxTrials: readInteger(spec.maxTrials, findings),
-    parallelTrials: readInteger(spec.maxParallelTrials, findings),
-    maxFailedTrials: readInteger(spec.maxFailedTrials, findings),
-    earlyStopping: readAutomaticStopping(spec.enableTrialEarlyStopping, findings),
-    parameters: parameters.length === 0 ? undefined : parameters,
-    resumeJobId: readText(spec.resumePreviousJobId, findings),
-    maxCostUsd: readNumber(spec.dropforgeMaxCost, findings),
-  };
-}
-
-function readParameter(found: FoundNode, parentOf: ParentLookup, findings: Findings): ParameterDraft {
-  const parameter = openMapping(found, { rules: PARAMETER_FIELDS, parentOf }, findings);
-  const kind = readText(parameter.type, findings);
-  const categories = readTextList(parameter.categoricalValues, findings);
-  const numbers = readTextList(parameter.discreteValues, findings);
-  return {
-    path: found.path,
-    line: found.node.line,
-    id: readText(parameter.parameterName, findings),
-    kind,
-    min: readBound(parameter.minValue, findings),
-    max: readBound(parameter.maxValue, findings),
-    values: chooseValues(kind, { CATEGORICAL: categories, DISCRETE: numbers }, findings),
-    scale: readText(parameter.scaleType, findings),
-    children: [],
-  };
-}
-
-type Texts = readonly Located<string>[] | undefined;
-
-/**
- * The list that belongs to the type; if the type has none, whichever list is present, so that it is still validated.
- */
-function chooseValues(
-  kind: Located<string> | undefined,
-  lists: { readonly CATEGORICAL: Texts; readonly DISCRETE: Texts },
-  findings: Findings,
-): Texts {
-  if (kind?.value !== 'CATEGORICAL' && kind?.value !== 'DISCRETE') {
-    return lists.CATEGORICAL ?? lists.DISCRETE;
-  }
-  const [ignored] = (kind.value === 'DISCRETE' ? lists.CATEGORICAL : lists.DISCRETE) ?? [];
-  if (ignored !== undefined) {
-    const path = ignored.path.replace(/\[\d+\]$/, '');
-    findings.warnings.push({
-      code: 'FIELD_WITHOUT_EFFECT',
-      message: `${path} has no effect: the parameter's type is ${kind.value}.`,
-      remedy: 'Remove it, or correct the type.',
-      ...locationOf({ ...ignored, path }),
-    });
-  }
-  return lists[kind.value];
-}
+import { type FoundNode, locationOfNode, readNumber, readTextList } from '#shared/job-file/parser/read-values.ts';
+import { inMetric, inParameter, inStudy } from '#shared/job-file/tuning/study-targets.ts';
+import { warnOfOtherType } from '#shared/job-file/tuning/warn-of-no-effect.ts';
 
 /** A bound in quotes is read as a number, as the service does. */
-function readBound(found: FoundNode | undefined, findings: Findings): Located<number> | undefined {
-  const bound = readNumber(found, findings);
-  if (bound !== undefined && found?.node.kind === 'SCALAR' && typeof found.node.value === 'string') {
-    findings.warnings.push({
-      code: 'NUMBER_AS_TEXT',
-      message: `${bound.path} is text that looks like a number; it is read as ${bound.value}.`,
-      remedy: 'Write the number without quotes.',
-      ...locationOf(bound),
-    });
-  }
-  return bound;
+const BOUND: Kind<Located<number> | undefined> = {
+  ...number(),
+  read: (found, findings) => {
+    const bound = readNumber(found, findings);
+    if (bound !== undefined && found?.node.kind === 'SCALAR' && typeof found.node.value === 'string') {
+      findings.warnings.push({
+        code: 'NUMBER_AS_TEXT',
+        message: `${bound.path} is text that looks like a number; it is read as ${bound.value}.`,
+        remedy: 'Write the number without quotes.',
+        ...locationOf(bound),
+      });
+    }
+    return bound;
+  },
+};
+
+/** All fields of AI Platform's ParameterSpec (`ml.googleapis.com` v1). */
+export const PARAMETER_FIELDS = {
+  parameterName: inParameter('id', TEXT),
+  type: inParameter('kind', TEXT),
+  minValue: inParameter('min', BOUND),
+  maxValue: inParameter('max', BOUND),
+  categoricalValues: valuesOf('CATEGORICAL'),
+  discreteValues: valuesOf('DISCRETE'),
+  scaleType: inParameter('scale', TEXT),
+} as const satisfies Table<ParameterDraft>;
+
+/** The list of a type; if the parameter's type has none, whichever list is present, so that it is still validated. */
+function valuesOf(type: 'CATEGORICAL' | 'DISCRETE'): Row<ParameterDraft> {
+  return {
+    read: (parameter, found, findings) => {
+      const values = readTextList(found, findings);
+      const kind = parameter.kind?.value;
+      if (kind !== type && (kind === 'CATEGORICAL' || kind === 'DISCRETE')) {
+        warnOfOtherType(values?.[0], kind, findings);
+        return parameter;
+      }
+      return { ...parameter, values: parameter.values ?? values };
+    },
+  };
 }
 
 /** Early stopping as a boolean that leaves the rule to the service: in AI Platform and in Dropforge's own format. */
-export function readAutomaticStopping(
-  found: FoundNode | undefined,
-  findings: Findings,
-): EarlyStoppingDraft | undefined {
-  const isEnabled = readBoolean(found, findings);
-  return isEnabled?.value === true ? { rule: { ...isEnabled, value: 'AUTOMATIC' } } : undefined;
+export const AUTOMATIC_STOPPING: Kind<EarlyStoppingDraft | undefined> = {
+  ...flag(),
+  read: (found, findings) => {
+    const isEnabled = flag().read(found, findings);
+    return isEnabled?.value === true ? { rule: { ...isEnabled, value: 'AUTOMATIC' } } : undefined;
+  },
+};
+
+/** The service has one metric. */
+const ofMetric = part<StudyDraft, MetricDraft>((study, change) => ({ ...study, metrics: study.metrics.map(change) }));
+
+/** All fields of AI Platform's HyperparameterSpec. */
+export const HYPERPARAMETER_FIELDS = {
+  goal: ofMetric(inMetric('goal', TEXT)),
+  hyperparameterMetricTag: ofMetric(inMetric('id', TEXT)),
+  algorithm: inStudy('algorithm', TEXT),
+  maxTrials: inStudy('maxTrials', wholeNumber()),
+  maxParallelTrials: inStudy('parallelTrials', wholeNumber()),
+  maxFailedTrials: inStudy('maxFailedTrials', wholeNumber()),
+  enableTrialEarlyStopping: inStudy('earlyStopping', AUTOMATIC_STOPPING),
+  resumePreviousJobId: inStudy('resumeJobId', TEXT),
+  params: inStudy(
+    'parameters',
+    mappings<ParameterDraft>(PARAMETER_FIELDS, (location) => ({ ...location, children: [] })),
+  ),
+  // A field of Dropforge's own (docs/job-file.md): the API has none for it.
+  dropforgeMaxCost: inStudy('maxCostUsd', number()),
+} as const satisfies Table<StudyDraft>;
+
+/**
+ * Reads AI Platform's HyperparameterSpec; undefined if it is absent or empty. There is always one metric: the service
+ * has a default tag (`training/hptuning/metric`).
+ */
+export function readHyperparameterSpec(found: FoundNode, findings: Findings): StudyDraft | undefined {
+  const location = locationOfNode(found);
+  const target: StudyDraft = { ...location, metrics: [location] };
+  const study = readMapping(found, { table: HYPERPARAMETER_FIELDS, target }, findings);
+  return found.node.kind === 'MAPPING' && found.node.entries.length > 0 ? study : undefined;
 }

@@ -1,81 +1,92 @@
 import type { ConditionalParameterDraft, ParameterDraft } from '#shared/job-file/draft/study-draft.ts';
-import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
-import { type Fields, isSet, openMapping, openOptional } from '#shared/job-file/parser/open-mapping.ts';
+import { number, TEXT, textList } from '#shared/job-file/fields/kind.ts';
+import { nested, type Row, readFields, type Table } from '#shared/job-file/fields/table.ts';
+import type { Findings } from '#shared/job-file/parser/findings.ts';
 import {
-  type FoundNode,
-  readMappings,
-  readNumber,
-  readText,
-  readTextList,
-} from '#shared/job-file/parser/read-values.ts';
-import {
-  CONDITIONAL_PARAMETER_SPEC,
-  PARAMETER_SPEC,
-  PARENT_VALUES,
-  RANGE_SPEC,
-  VALUES_SPEC,
-} from '#shared/job-file/tuning/study-spec-fields.ts';
+  type Fields,
+  isSet,
+  openMapping,
+  openOptional,
+  READ,
+  withoutEffect,
+} from '#shared/job-file/parser/open-mapping.ts';
+import { type FoundNode, locationOfNode, readMappings, readTextList } from '#shared/job-file/parser/read-values.ts';
+import { inParameter } from '#shared/job-file/tuning/study-targets.ts';
 
-type ParameterFields = Fields<typeof PARAMETER_SPEC.rules>;
 type Kind = 'DOUBLE' | 'INTEGER' | 'CATEGORICAL' | 'DISCRETE';
 
+const DEFAULT_VALUE = withoutEffect('tuning jobs do not support it, on Vertex AI either');
+
+const RANGE_FIELDS = {
+  minValue: inParameter('min', number()),
+  maxValue: inParameter('max', number()),
+  defaultValue: DEFAULT_VALUE,
+} as const satisfies Table<ParameterDraft>;
+
+const VALUES_FIELDS = {
+  values: inParameter('values', textList()),
+  defaultValue: DEFAULT_VALUE,
+} as const satisfies Table<ParameterDraft>;
+
+/** All fields of Vertex AI's ParameterSpec (`google.cloud.aiplatform.v1`, study.proto). */
+export const PARAMETER_FIELDS = {
+  parameterId: inParameter('id', TEXT),
+  scaleType: inParameter('scale', TEXT),
+  doubleValueSpec: valueSpec('DOUBLE', RANGE_FIELDS),
+  integerValueSpec: valueSpec('INTEGER', RANGE_FIELDS),
+  categoricalValueSpec: valueSpec('CATEGORICAL', VALUES_FIELDS),
+  discreteValueSpec: valueSpec('DISCRETE', VALUES_FIELDS),
+  conditionalParameterSpecs: {
+    read: (parameter, found, findings) => ({
+      ...parameter,
+      children: readMappings(found, findings).flatMap(
+        (child) => readConditional(child, parameter.kind?.value, findings) ?? [],
+      ),
+    }),
+  },
+} as const satisfies Table<ParameterDraft>;
+
+/** All fields of its ConditionalParameterSpec. */
+export const CONDITION_FIELDS = {
+  parentDiscreteValues: READ,
+  parentIntValues: READ,
+  parentCategoricalValues: READ,
+  parameterSpec: READ,
+} as const;
+
 /** ConditionalParameterSpec's field with the parent's values; there is none for a DOUBLE. */
-const PARENT_FIELDS = {
+const PARENT_FIELDS: Readonly<Record<string, string>> = {
   INTEGER: 'parentIntValues',
   CATEGORICAL: 'parentCategoricalValues',
   DISCRETE: 'parentDiscreteValues',
-} as const;
+};
 
-/** Reads a list of ParameterSpecs (study.proto); undefined if absent or empty. */
-export function readParameters(
-  found: FoundNode | undefined,
-  findings: Findings,
-): readonly ParameterDraft[] | undefined {
-  const parameters = readMappings(found, findings);
-  return parameters.length === 0 ? undefined : parameters.map((parameter) => readParameter(parameter, findings));
-}
-
-function readParameter(found: FoundNode, findings: Findings): ParameterDraft {
-  const parameter = openMapping(found, PARAMETER_SPEC, findings);
-  const kind = readKind(found, parameter, findings);
-  const [double, integer] = [parameter.doubleValueSpec, parameter.integerValueSpec].map((spec) =>
-    openOptional(spec, RANGE_SPEC, findings),
-  );
-  const [categorical, discrete] = [parameter.categoricalValueSpec, parameter.discreteValueSpec].map((spec) =>
-    openOptional(spec, VALUES_SPEC, findings),
-  );
-  const range = kind?.value === 'INTEGER' ? integer : double;
-  const list = kind?.value === 'DISCRETE' ? discrete : categorical;
+/** The value spec determines the kind; of several, the first. */
+function valueSpec(kind: Kind, table: Table<ParameterDraft>): Row<ParameterDraft> {
+  const { read } = nested(table);
   return {
-    path: found.path,
-    line: found.node.line,
-    id: readText(parameter.parameterId, findings),
-    kind,
-    min: readNumber(range?.minValue, findings),
-    max: readNumber(range?.maxValue, findings),
-    values: readTextList(list?.values, findings),
-    scale: readText(parameter.scaleType, findings),
-    children: readMappings(parameter.conditionalParameterSpecs, findings).flatMap(
-      (child) => readConditional(child, kind?.value, findings) ?? [],
-    ),
+    read: (parameter, found, findings) => {
+      const changed = read(parameter, found, findings);
+      return !isSet(found) || parameter.kind !== undefined
+        ? parameter
+        : { ...changed, kind: { value: kind, ...locationOfNode(found) } };
+    },
   };
 }
 
-/** The value spec, of which there must be exactly one (a oneof), determines the kind. */
-function readKind(found: FoundNode, fields: ParameterFields, findings: Findings): Located<Kind> | undefined {
-  if (found.node.kind !== 'MAPPING') {
-    return undefined;
-  }
-  const specs = (
-    [
-      ['DOUBLE', fields.doubleValueSpec],
-      ['INTEGER', fields.integerValueSpec],
-      ['CATEGORICAL', fields.categoricalValueSpec],
-      ['DISCRETE', fields.discreteValueSpec],
-    ] as const
-  ).flatMap(([value, spec]) => (isSet(spec) ? [{ value, path: spec.path, line: spec.node.line }] : []));
+/** Reads a ParameterSpec; it must have exactly one value spec (a oneof). */
+export function readParameter(found: FoundNode, findings: Findings): ParameterDraft {
+  const fields = openMapping(found, PARAMETER_FIELDS, findings);
+  checkValueSpecs(found, fields, findings);
+  const target = { ...locationOfNode(found), children: [] };
+  return readFields(fields, { table: PARAMETER_FIELDS, target }, findings);
+}
+
+function checkValueSpecs(found: FoundNode, fields: Fields<typeof PARAMETER_FIELDS>, findings: Findings): void {
+  const { doubleValueSpec, integerValueSpec, categoricalValueSpec, discreteValueSpec } = fields;
+  const specs = [doubleValueSpec, integerValueSpec, categoricalValueSpec, discreteValueSpec].filter(isSet);
   const [first, second] = specs;
-  if (first === undefined || second !== undefined) {
+  if (found.node.kind === 'MAPPING' && (first === undefined || second !== undefined)) {
     findings.problems.push({
       code: 'PARAMETER_SPACE',
       message:
@@ -84,25 +95,24 @@ function readKind(found: FoundNode, fields: ParameterFields, findings: Findings)
           : `${found.path} has ${specs.length} value specs; a parameter has one.`,
       remedy: 'Write one of doubleValueSpec, integerValueSpec, categoricalValueSpec and discreteValueSpec.',
       path: found.path,
-      line: second?.line ?? found.node.line,
+      line: (second ?? found).node.line,
     });
   }
-  return first;
 }
 
 function readConditional(
   found: FoundNode,
-  parentKind: Kind | undefined,
+  parentKind: string | undefined,
   findings: Findings,
 ): ConditionalParameterDraft | undefined {
-  const { parameterSpec, ...conditions } = openMapping(found, CONDITIONAL_PARAMETER_SPEC, findings);
+  const { parameterSpec, ...conditions } = openMapping(found, CONDITION_FIELDS, findings);
   const setConditions = Object.entries(conditions).filter(([, condition]) => isSet(condition));
   if (found.node.kind !== 'MAPPING') {
     return undefined;
   }
   checkCondition(found, { parentKind, names: setConditions.map(([name]) => name) }, findings);
   const values = setConditions.flatMap(
-    ([, condition]) => readTextList(openOptional(condition, PARENT_VALUES, findings).values, findings) ?? [],
+    ([, condition]) => readTextList(openOptional(condition, { values: READ }, findings).values, findings) ?? [],
   );
   if (!isSet(parameterSpec)) {
     findings.problems.push({
@@ -116,14 +126,13 @@ function readConditional(
   }
   return { path: found.path, parentValues: values, parameter: readParameter(parameterSpec, findings) };
 }
-
 /** The condition is a oneof that must match the parent's kind; a parent without a kind is reported elsewhere. */
 function checkCondition(
   { path, node }: FoundNode,
-  { parentKind, names }: { readonly parentKind: Kind | undefined; readonly names: readonly string[] },
+  { parentKind, names }: { readonly parentKind: string | undefined; readonly names: readonly string[] },
   findings: Findings,
 ): void {
-  const expected = parentKind === undefined || parentKind === 'DOUBLE' ? undefined : PARENT_FIELDS[parentKind];
+  const expected = parentKind === undefined ? undefined : PARENT_FIELDS[parentKind];
   if (parentKind === undefined || (names.length === 1 && names[0] === expected)) {
     return;
   }

@@ -1,19 +1,12 @@
 import type { ConditionalParameterDraft, ParameterDraft } from '#shared/job-file/draft/study-draft.ts';
+import { readFields } from '#shared/job-file/fields/table.ts';
 import { type Findings, type Located, locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
-import { openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
-import {
-  type FoundNode,
-  isEmpty,
-  readNumber,
-  readText,
-  readTextList,
-  reportWrongKind,
-} from '#shared/job-file/parser/read-values.ts';
+import { openMapping } from '#shared/job-file/parser/open-mapping.ts';
+import { type FoundNode, isEmpty, readTextList, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
-import { readShortName } from '#shared/job-file/parser/short-names.ts';
 import type { SourceNode } from '#shared/job-file/parser/source-tree.ts';
 import { PARAMETERS_COUNT_MAX } from '#shared/job-file/tuning/check-parameters.ts';
-import { PARAMETER_MESSAGE, PARAMETER_TYPES, SCALES } from '#shared/job-file/tuning/tune-fields.ts';
+import { PARAMETER_FIELDS, PARAMETER_TYPES } from '#shared/job-file/tuning/tune-fields.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 const INTEGER_PATTERN = /^[+-]?\d+$/;
@@ -29,7 +22,6 @@ type Condition = SourceLocation & { readonly parentId: string; readonly values: 
  */
 export function readTuneParameters(
   found: FoundNode | undefined,
-  parentOf: ParentLookup,
   findings: Findings,
 ): readonly ParameterDraft[] | undefined {
   if (found === undefined || isEmpty(found.node, found.path, findings)) {
@@ -41,18 +33,12 @@ export function readTuneParameters(
   }
   const parameters = found.node.entries.flatMap(({ key, line, value: node }) => {
     const id = { value: key, path: `${found.path}.${key}`, line };
-    return readParameter({ value: { path: id.path, node }, id }, parentOf, findings) ?? [];
+    return readParameter({ path: id.path, node }, id, findings) ?? [];
   });
   return found.node.entries.length === 0 ? undefined : nestConditional(parameters, findings);
 }
 
-type FoundParameter = { readonly value: FoundNode; readonly id: Located<string> };
-
-function readParameter(
-  { value: found, id }: FoundParameter,
-  parentOf: ParentLookup,
-  findings: Findings,
-): FlatParameter | undefined {
+function readParameter(found: FoundNode, id: Located<string>, findings: Findings): FlatParameter | undefined {
   if (isEmpty(found.node, found.path, findings)) {
     return undefined;
   }
@@ -66,20 +52,13 @@ function readParameter(
     reportWrongKind(found, 'a list of values, or a mapping of min and max', findings);
     return undefined;
   }
-  const fields = openMapping(found, { ...PARAMETER_MESSAGE, parentOf }, findings);
+  const fields = openMapping(found, PARAMETER_FIELDS, findings);
   const inferred =
     fields.values === undefined ? kindOfBounds(fields.min, fields.max) : kindOfValues(fields.values.node);
-  const kind = readShortName(fields.type, PARAMETER_TYPES, findings) ?? { ...id, value: inferred };
-  const draft = {
-    ...blank,
-    kind,
-    min: readNumber(fields.min, findings),
-    max: readNumber(fields.max, findings),
-    values: readValues(fields.values, kind.value, findings),
-    scale: readShortName(fields.scale, SCALES, findings),
-    default: readText(fields.default, findings),
-  };
-  return { id: id.value, draft, condition: readCondition(fields.when, findings) };
+  const target = { ...blank, kind: { ...id, value: inferred } };
+  const read = readFields<ParameterDraft>(fields, { table: PARAMETER_FIELDS, target }, findings);
+  const values = readValues(fields.values, read.kind?.value ?? inferred, findings);
+  return { id: id.value, draft: { ...read, values }, condition: readCondition(fields.when, findings) };
 }
 
 /** Reads `when: { PARENT: VALUES }`. */

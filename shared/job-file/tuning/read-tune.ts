@@ -1,53 +1,46 @@
 import type { EarlyStoppingDraft, MetricDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { readFields } from '#shared/job-file/fields/table.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
-import { type Fields, openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
+import { type Fields, openMapping } from '#shared/job-file/parser/open-mapping.ts';
 import {
   type FoundNode,
   isEmpty,
-  readInteger,
+  locationOfNode,
   readMappings,
-  readNumber,
   readText,
   readTextMap,
   reportWrongKind,
 } from '#shared/job-file/parser/read-values.ts';
 import { readShortName } from '#shared/job-file/parser/short-names.ts';
-import { readAutomaticStopping } from '#shared/job-file/tuning/read-hyperparameter-spec.ts';
+import { AUTOMATIC_STOPPING } from '#shared/job-file/tuning/read-hyperparameter-spec.ts';
 import { readTuneParameters } from '#shared/job-file/tuning/read-tune-parameters.ts';
-import { ALGORITHMS, GOALS, MEASUREMENTS, STOPPING_RULES, TUNE_MESSAGE } from '#shared/job-file/tuning/tune-fields.ts';
+import { GOALS, STOPPING_RULES, TUNE_FIELDS } from '#shared/job-file/tuning/tune-fields.ts';
 
 /**
- * Reads `tune` of Dropforge's own format; its short names become those of AI Platform's HyperparameterSpec. `parentOf`
- * knows the other fields of the job.
+ * Reads `tune` of Dropforge's own format; its short names become those of AI Platform's HyperparameterSpec.
  */
-export function readTune(found: FoundNode, parentOf: ParentLookup, findings: Findings): StudyDraft | undefined {
+export function readTune(found: FoundNode, findings: Findings): StudyDraft | undefined {
   if (isEmpty(found.node, found.path, findings)) {
     return undefined;
   }
-  const tune = openMapping(found, { ...TUNE_MESSAGE, parentOf }, findings);
-  const location = { path: found.path, line: found.node.line };
-  return {
+  const tune = openMapping(found, TUNE_FIELDS, findings);
+  const location = locationOfNode(found);
+  const target = {
     ...location,
     metrics: readMetrics(tune, location, findings),
-    algorithm: readShortName(tune.algorithm, ALGORITHMS, findings),
-    maxTrials: readInteger(tune.trials, findings),
-    parallelTrials: readInteger(tune.parallel, findings),
-    maxFailedTrials: readInteger(tune.maxFailedTrials, findings),
     earlyStopping: readStopping(tune, findings),
-    measurement: readShortName(tune.measurement, MEASUREMENTS, findings),
-    parameters: readTuneParameters(tune.parameters, parentOf, findings),
-    resumeJobId: readText(tune.resume, findings),
-    maxCostUsd: readNumber(tune.maxCost, findings),
+    parameters: readTuneParameters(tune.parameters, findings),
     start: readMappings(tune.start, findings).map((entry) => ({
-      ...{ path: entry.path, line: entry.node.line },
+      ...locationOfNode(entry),
       values: readTextMap(entry, findings),
     })),
   };
+  return readFields(tune, { table: TUNE_FIELDS, target }, findings);
 }
 
 /** `metric` with its `goal`, or `metrics`, a mapping of names to goals. */
 function readMetrics(
-  { metric, metrics, goal }: Fields<typeof TUNE_MESSAGE.rules>,
+  { metric, metrics, goal }: Fields<typeof TUNE_FIELDS>,
   location: { readonly path: string; readonly line: number },
   findings: Findings,
 ): readonly MetricDraft[] {
@@ -76,11 +69,11 @@ function readMetrics(
 
 /** `stopping` names a rule; `earlyStopping` leaves it to Dropforge. */
 function readStopping(
-  { stopping, earlyStopping }: Fields<typeof TUNE_MESSAGE.rules>,
+  { stopping, earlyStopping }: Fields<typeof TUNE_FIELDS>,
   findings: Findings,
 ): EarlyStoppingDraft | undefined {
   const rule = readShortName(stopping, STOPPING_RULES, findings);
-  const automatic = readAutomaticStopping(earlyStopping, findings);
+  const automatic = AUTOMATIC_STOPPING.read(earlyStopping, findings);
   if (rule !== undefined && automatic !== undefined) {
     const message = `${rule.path} cannot be combined with ${automatic.rule.path}.`;
     const remedy = 'Remove one of the two.';

@@ -1,6 +1,19 @@
-import { type Field, mappingSchema, rulesOf, synonymsOf } from '#shared/job-file/fields/field.ts';
-import { type JsonSchema, oneOf, SCALAR_LIST_SCHEMA, SCALAR_SCHEMA } from '#shared/job-file/fields/kind.ts';
+import type { ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { type Field, mappingSchema } from '#shared/job-file/fields/field.ts';
+import {
+  integer,
+  type JsonSchema,
+  number,
+  oneOf,
+  SCALAR_LIST_SCHEMA,
+  SCALAR_SCHEMA,
+  TEXT,
+  TEXT_SCHEMA,
+  wholeNumber,
+} from '#shared/job-file/fields/kind.ts';
+import type { Row } from '#shared/job-file/fields/table.ts';
 import type { ShortNames } from '#shared/job-file/parser/short-names.ts';
+import { inParameter, inStudy } from '#shared/job-file/tuning/study-targets.ts';
 import { PARALLEL_TRIALS_MAX, TRIALS_MAX } from '#shared/tuning/trial.ts';
 
 export const GOALS = { maximize: 'MAXIMIZE', minimize: 'MINIMIZE' } as const satisfies ShortNames;
@@ -39,7 +52,7 @@ export const TUNE_FIELDS = {
   metric: {
     description: 'The metric that trials are compared by, as the program reports it.',
     type: 'text',
-    schema: { type: 'string' },
+    schema: TEXT_SCHEMA,
     omitted: 'required without `metrics`',
     examples: ['accuracy', 'loss'],
     synonyms: ['hyperparameterMetricTag', 'metricId'],
@@ -65,86 +78,80 @@ export const TUNE_FIELDS = {
     synonyms: ['objectives'],
   },
   trials: {
+    ...inStudy('maxTrials', integer({ min: 1, max: TRIALS_MAX, default: 1 })),
     description: 'The number of trials.',
-    type: `integer, 1 to ${TRIALS_MAX}`,
-    schema: { type: 'integer', minimum: 1, maximum: TRIALS_MAX, default: 1 },
     omitted: '1',
     synonyms: ['maxTrials', 'maxTrialCount'],
   },
   parallel: {
+    ...inStudy('parallelTrials', integer({ min: 1, max: PARALLEL_TRIALS_MAX, default: 1 })),
     description: 'The number of trials that run at the same time.',
-    type: `integer, 1 to ${PARALLEL_TRIALS_MAX}`,
-    schema: { type: 'integer', minimum: 1, maximum: PARALLEL_TRIALS_MAX, default: 1 },
     omitted: '1',
     synonyms: ['maxParallelTrials', 'parallelTrialCount'],
   },
   algorithm: {
+    ...inStudy('algorithm', oneOf(ALGORITHMS, { default: 'bayesian' })),
     description: 'How the values of the next trial are chosen; `population` runs as `bayesian`, with a warning.',
-    type: oneOf(ALGORITHMS).type,
-    schema: { ...oneOf(ALGORITHMS).schema, default: 'bayesian' },
     omitted: '`bayesian`',
   },
   stopping: {
-    description:
-      'When an unpromising trial is stopped: `median` stops one that is worse than the median of earlier trials at the same step; `asha` lets only the best third go on at each of a few steps, which saves more and can stop the best trial.',
     type: oneOf(STOPPING_RULES).type,
     schema: { ...oneOf(STOPPING_RULES).schema, default: 'none' },
+    description:
+      'When an unpromising trial is stopped: `median` stops one that is worse than the median of earlier trials at the same step; `asha` lets only the best third go on at each of a few steps, which saves more and can stop the best trial.',
     omitted: '`none`',
     synonyms: ['medianAutomatedStoppingSpec', 'decayCurveStoppingSpec', 'convexAutomatedStoppingSpec'],
   },
   earlyStopping: {
-    description: '`true` is the same as `stopping: median`.',
     type: 'boolean',
     schema: { type: 'boolean', default: false },
+    description: '`true` is the same as `stopping: median`.',
     omitted: '`false`',
     synonyms: ['enableTrialEarlyStopping'],
   },
   measurement: {
+    ...inStudy('measurement', oneOf(MEASUREMENTS, { default: 'last' })),
     description:
       'Which of the values that a trial reports counts, also if it is stopped early; the last is that of the model it saved.',
-    type: oneOf(MEASUREMENTS).type,
-    schema: { ...oneOf(MEASUREMENTS).schema, default: 'last' },
     omitted: '`last`',
     synonyms: ['measurementSelectionType'],
   },
   maxCost: {
+    ...inStudy('maxCostUsd', number({ exclusiveMinimum: 0 })),
     description:
       'The cost in US dollars, at the list prices of the VMs, at which the tuning ends with the best value that it has found.',
     type: 'number, above 0',
-    schema: { type: 'number', exclusiveMinimum: 0 },
     omitted: 'no limit',
     examples: [20],
     synonyms: ['dropforgeMaxCost', 'budget'],
   },
   maxFailedTrials: {
+    ...inStudy('maxFailedTrials', wholeNumber({ minimum: 0, maximum: TRIALS_MAX })),
     description: 'The number of failed trials at which the tuning fails.',
-    type: 'integer',
-    schema: { type: 'integer', minimum: 0, maximum: TRIALS_MAX },
     omitted:
       'until a trial has succeeded, 30 (or `parallel`, if greater), or 3 whose causes no values change ([the rule](tuning.md#failed-trials)); then no limit',
     synonyms: ['maxFailedTrialCount'],
   },
   resume: {
+    ...inStudy('resumeJobId', TEXT),
     description: 'The id of an earlier tuning with the same metrics and goals, whose trials this one learns from.',
-    type: 'text',
-    schema: { type: 'string' },
     omitted: 'none',
     examples: ['search_1'],
     synonyms: ['resumePreviousJobId'],
   },
   start: {
-    description:
-      'Values of the first trials, such as those that you use today. Values that are not given are the `default` of the parameter, or chosen as for any trial.',
     type: 'list of mappings',
     schema: { type: 'array', items: { type: 'object', additionalProperties: SCALAR_SCHEMA } },
+    description:
+      'Values of the first trials, such as those that you use today. Values that are not given are the `default` of the parameter, or chosen as for any trial.',
     omitted: 'none',
     examples: [[{ learning_rate: 0.001, layers: 3 }]],
     synonyms: ['startValues', 'initialValues', 'enqueue'],
   },
   parameters: {
-    description: 'The hyperparameters, by the names of their flags: a list of values, or a mapping.',
     type: 'mapping',
     schema: { type: 'object', minProperties: 1, additionalProperties: { $ref: '#/$defs/parameter' } },
+    description: 'The hyperparameters, by the names of their flags: a list of values, or a mapping.',
     omitted: 'required',
     examples: [
       {
@@ -155,21 +162,19 @@ export const TUNE_FIELDS = {
     ],
     synonyms: ['params'],
   },
-} as const satisfies Readonly<Record<string, Field>>;
+} as const satisfies Readonly<Record<string, Field & Row<StudyDraft>>>;
 
 /** The fields of one of its parameters. */
 export const PARAMETER_FIELDS = {
   min: {
+    ...inParameter('min', number()),
     description: 'The smallest value.',
-    type: 'number',
-    schema: { type: 'number' },
     omitted: 'required with `max`',
     synonyms: ['minValue'],
   },
   max: {
+    ...inParameter('max', number()),
     description: 'The largest value.',
-    type: 'number',
-    schema: { type: 'number' },
     omitted: 'required with `min`',
     synonyms: ['maxValue'],
   },
@@ -181,20 +186,19 @@ export const PARAMETER_FIELDS = {
     synonyms: ['categoricalValues', 'discreteValues', 'choices'],
   },
   type: {
+    ...inParameter('kind', oneOf(PARAMETER_TYPES)),
     description: 'The type of the values.',
-    type: oneOf(PARAMETER_TYPES).type,
-    schema: oneOf(PARAMETER_TYPES).schema,
     omitted:
       '`integer` if both bounds are integers written without a point and are not 0 and 1, otherwise `double`; `discrete` if all values are numbers, otherwise `categorical`',
   },
   scale: {
+    ...inParameter('scale', oneOf(SCALES)),
     description: 'How the range is searched: log for values that vary by orders of magnitude.',
-    type: oneOf(SCALES).type,
-    schema: oneOf(SCALES).schema,
     omitted: 'linear',
     synonyms: ['scaleType'],
   },
   default: {
+    ...inParameter('default', TEXT),
     description:
       'What the program uses without the flag: with `resume`, the value of earlier trials that did not have the parameter.',
     type: 'number or text',
@@ -216,14 +220,7 @@ export const PARAMETER_FIELDS = {
     examples: [{ optimizer: 'momentum' }],
     synonyms: ['conditionalParameterSpecs', 'parent', 'if'],
   },
-} as const satisfies Readonly<Record<string, Field>>;
-
-export const TUNE_MESSAGE = {
-  rules: rulesOf(TUNE_FIELDS),
-  synonyms: synonymsOf(TUNE_FIELDS),
-};
-
-export const PARAMETER_MESSAGE = { rules: rulesOf(PARAMETER_FIELDS), synonyms: synonymsOf(PARAMETER_FIELDS) };
+} as const satisfies Readonly<Record<string, Field & Row<ParameterDraft>>>;
 
 export function tuneSchemas(): JsonSchema {
   return {

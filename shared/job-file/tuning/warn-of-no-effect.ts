@@ -1,6 +1,12 @@
 import { isMultiObjective, type Metric, type Study } from '#shared/domain/study.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
-import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
+import {
+  type Findings,
+  type Located,
+  locationOf,
+  locationOfList,
+  type SourceLocation,
+} from '#shared/job-file/parser/findings.ts';
 
 type Choices = Pick<Study, 'earlyStopping' | 'measurement' | 'metrics'>;
 
@@ -38,8 +44,16 @@ function describe(metrics: readonly Metric[]): string {
   return `${metrics.filter(({ safety }) => safety === null).length} metrics`;
 }
 
+/** Warns of bounds or values that the type of a parameter does not have. */
+export function warnOfOtherType(ignored: Located<unknown> | undefined, type: string, findings: Findings): void {
+  if (ignored !== undefined) {
+    const found = { ...ignored, ...locationOfList(ignored) };
+    warn(found, { reason: `the parameter's type is ${type}`, remedy: 'Remove it, or correct the type.' }, findings);
+  }
+}
+
 function warn(
-  found: Located<unknown>,
+  found: SourceLocation,
   { reason, remedy }: { readonly reason: string; readonly remedy: string },
   findings: Findings,
 ): void {

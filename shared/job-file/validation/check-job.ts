@@ -17,7 +17,7 @@ import {
 } from '#shared/job-file/validation/check-machines.ts';
 import { checkJobId, checkLabels } from '#shared/job-file/validation/check-names.ts';
 import { checkNotify } from '#shared/job-file/validation/check-notify.ts';
-import { checkProgramOptions } from '#shared/job-file/validation/check-program-options.ts';
+import { programOptionsOf } from '#shared/job-file/validation/check-program-options.ts';
 import { checkPrograms, type ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
 import { checkProvisioning } from '#shared/job-file/validation/check-provisioning.ts';
 import { checkRegion } from '#shared/job-file/validation/check-region.ts';
@@ -75,7 +75,7 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
     jobDir: checkJobDir(draft, { context, jobId }, findings),
     runtimeVersion: checkRuntimeVersion(draft, context.defaults.runtimeVersion, findings),
     limits: checkLimits(draft, findings),
-    programOptions: checkProgramOptions(draft, findings),
+    programOptions: programOptionsOf(draft),
     health: checkHealth(draft, findings),
     secrets: checkSecrets(draft, findings),
   };

@@ -1,7 +1,6 @@
 import { type JobLimits, MAX_RUNNING_MS_DEFAULT } from '#shared/domain/job-spec.ts';
 import { MAX_RUNNING_MS_MAX, MAX_WAIT_MS_MAX, parseDurationMs } from '#shared/job-file/draft/duration.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { checkDuration } from '#shared/job-file/validation/check-duration.ts';
 import { checkKeeping } from '#shared/job-file/validation/check-keeping.ts';
@@ -14,16 +13,15 @@ const FLEX_START_WAIT_MS_DEFAULT = DAY_MS;
 /** AI Platform's minimum (Scheduling.maxWaitTime); here a shorter time is valid and fails sooner. */
 const AI_PLATFORM_MAX_WAIT_MS_MIN = 1_800_000;
 
-/** The job's time limits and restarts; null if one of them is invalid. */
+/** The job's time limits and restarts; null if one of the times is invalid. */
 export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | null {
   const { dialect, maxRunningTime, maxWaitTime } = draft;
   const maxRunningMs = checkDuration(maxRunningTime, { dialect, maxMs: MAX_RUNNING_MS_MAX }, findings);
   const maxWaitMs = waitsIndefinitely(draft)
     ? null
     : checkDuration(maxWaitTime, { dialect, maxMs: MAX_WAIT_MS_MAX }, findings);
-  const areRestartsValid = JOB_FIELDS.retries.check(draft, findings);
   const keepOnFailureMs = checkKeeping(draft, findings);
-  if (maxRunningMs === 'INVALID' || maxWaitMs === 'INVALID' || keepOnFailureMs === null || !areRestartsValid) {
+  if (maxRunningMs === 'INVALID' || maxWaitMs === 'INVALID' || keepOnFailureMs === null) {
     return null;
   }
   if (dialect === 'ai-platform' && maxWaitTime !== undefined && (maxWaitMs ?? 0) < AI_PLATFORM_MAX_WAIT_MS_MIN) {

@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Program, Role } from '#shared/domain/job-spec.ts';
 import { type JobDraft, masterOf, type PoolDraft, type ProgramDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import {
+  type Findings,
+  type Located,
+  locationOf,
+  locationOfList,
+  reportInvalid,
+} from '#shared/job-file/parser/findings.ts';
 import { checkContainer } from '#shared/job-file/validation/check-container.ts';
 import { checkMountedPackages, checkPythonProgram } from '#shared/job-file/validation/check-python-program.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
@@ -150,7 +156,7 @@ function rejectMissingImage({ path, program }: PoolDraft, { dialect }: JobDraft,
   const [first] = [...(program.command ?? []), ...(program.containerArgs ?? [])];
   const message = 'A container command is given without a container image.';
   const remedy = 'Write masterConfig.imageUri, or args instead of containerCommand and containerArgs.';
-  findings.problems.push({ code: 'COMMAND_WITHOUT_IMAGE', message, remedy, ...(first && listOf(first)) });
+  findings.problems.push({ code: 'COMMAND_WITHOUT_IMAGE', message, remedy, ...(first && locationOfList(first)) });
 }
 
 /** Reports fields of the job that exclude each other. */
@@ -190,7 +196,7 @@ function checkConflicts(draft: JobDraft, findings: Findings): void {
 function rejectModuleWithCommand({ pythonModule, command }: ProgramDraft, findings: Findings): void {
   const [first] = command ?? [];
   if (pythonModule !== undefined && first !== undefined) {
-    const message = `${pythonModule.path} cannot be combined with ${listOf(first).path}: both say what runs.`;
+    const message = `${pythonModule.path} cannot be combined with ${locationOfList(first).path}: both say what runs.`;
     const remedy = 'Remove one of the two: packages alone can be combined with a command.';
     findings.problems.push({ code: 'TWO_PROGRAMS', message, remedy, ...locationOf(pythonModule) });
   }
@@ -204,13 +210,8 @@ function checkArgsTwice(draft: JobDraft, findings: Findings): void {
   if (draft.dialect !== 'ai-platform' || first === undefined || args.length === 0) {
     return;
   }
-  const location = listOf(first);
+  const location = locationOfList(first);
   const message = `${location.path} cannot be combined with ${args[0]?.path.startsWith('--') ? 'arguments' : 'trainingInput.args'}.`;
   const remedy = 'Move the arguments to masterConfig.containerArgs.';
   findings.problems.push({ code: 'ARGS_TWICE', message, remedy, ...location });
-}
-
-/** The location of the list that contains an item. */
-function listOf({ path, line }: Located<string>) {
-  return locationOf({ path: path.replace(/\[\d+\]$/, ''), ...(line !== undefined && { line }) });
 }

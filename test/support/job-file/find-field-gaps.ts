@@ -5,9 +5,10 @@ import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { JobField } from '#shared/job-file/fields/field.ts';
+import { readFields } from '#shared/job-file/fields/table.ts';
 import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import schema from '#shared/job-file/formats/dropforge/job.schema.json' with { type: 'json' };
-import { readFields } from '#shared/job-file/formats/dropforge/read.ts';
+import { EMPTY_JOB } from '#shared/job-file/formats/dropforge/read.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { parseSource } from '#shared/job-file/parser/parse-source.ts';
 import type { FoundNode } from '#shared/job-file/parser/read-values.ts';
@@ -123,7 +124,7 @@ function read(job: Job, table: Readonly<Record<string, JobField>>): JobDraft {
   const entries = root?.kind === 'MAPPING' ? root.entries : [];
   const found = entries.map(({ key, value }): [string, FoundNode] => [key, { path: key, node: value }]);
   const findings = createFindings();
-  return { ...readFields(table, Object.fromEntries(found), findings), ...findings };
+  return { ...readFields(Object.fromEntries(found), { table, target: EMPTY_JOB }, findings), ...findings };
 }
 
 /** The limits of the field's kind give a value outside of them. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EMPTY_DRAFT, emptyPool, masterOf } from '#shared/job-file/draft/job-draft.ts';
 import { isHyperparametersField, isJobField, isTrainingInputField } from '#shared/job-file/formats/ai-platform/read.ts';
 import { AI_PLATFORM_FILES, at, fixture, PARAMS, readJob } from '../../support/job-file/ai-platform-files.ts';
+import { valuesOf } from '../../support/job-file/read-own-job.ts';
 
 type Expected = {
   readonly problems?: readonly string[];
@@ -142,15 +143,15 @@ describe('reading an AI Platform job', () => {
 
   it('reads containers by role', () => {
     const [master, worker] = readJob(fixture('aip-container.yaml')).draft.pools;
-    expect(master?.program).toMatchObject({
-      packageUris: undefined,
-      pythonModule: undefined,
-      args: undefined,
-      imageUri: { value: 'gcr.io/my-project/trainer:1', line: 6 },
-      command: [{ value: 'python3' }, { value: 'train.py' }],
-      containerArgs: [{ value: '--epochs' }, { value: '10' }],
+    expect(master?.program.imageUri).toMatchObject({ value: 'gcr.io/my-project/trainer:1', line: 6 });
+    expect(valuesOf(master?.program)).toEqual({
+      imageUri: 'gcr.io/my-project/trainer:1',
+      command: ['python3', 'train.py'],
+      containerArgs: ['--epochs', '10'],
+      environment: [],
     });
-    expect(worker?.program).toMatchObject({ imageUri: { value: 'gcr.io/my-project/worker:1' }, command: undefined });
+    expect(valuesOf(worker?.program)).toMatchObject({ imageUri: 'gcr.io/my-project/worker:1' });
+    expect(worker?.program.command).toBeUndefined();
   });
 
   it('reads service account, network and encryption key', () => {

@@ -92,7 +92,8 @@ describe('a job spec', () => {
   it.each(['{}', '[]', 'null', 'jobSpec:', 'customJob: []', 'workerPoolSpecs: [[], x]', 'studySpec: {metrics: [3]}'])(
     'is empty if no value can be read: %s',
     (text) => {
-      expect(readVertex(text).draft).toMatchObject({ dialect: 'vertex-ai', jobDir: undefined });
+      const { draft } = readVertex(text);
+      expect([draft.dialect, draft.jobDir]).toEqual(['vertex-ai', undefined]);
     },
   );
 });
@@ -169,9 +170,9 @@ describe('a tuning job', () => {
     expect(draft.study).toMatchObject({
       path: 'hyperparameterTuningJob.studySpec',
       metrics: [],
-      parameters: undefined,
       maxTrials: { value: 8 },
     });
+    expect(draft.study?.parameters ?? []).toEqual([]);
     expect(draft.pools[0]?.path).toBe('hyperparameterTuningJob.trialJobSpec.workerPoolSpecs[0]');
   });
 

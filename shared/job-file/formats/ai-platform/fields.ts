@@ -1,17 +1,25 @@
 import type { Role } from '#shared/domain/job-spec.ts';
-import { readInto } from '#shared/job-file/fields/field.ts';
-import { flag, NONEMPTY_TEXT, TEXT, textList, textMap } from '#shared/job-file/fields/kind.ts';
-import { inJob, inProgram } from '#shared/job-file/fields/slot.ts';
-import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
+import type { JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import { count, flag, NONEMPTY_TEXT, TEXT, textList, textMap, wholeNumber } from '#shared/job-file/fields/kind.ts';
+import { nested, type Row, type Table } from '#shared/job-file/fields/table.ts';
 import {
-  createParentLookup,
-  type FieldRules,
-  type Message,
-  OUTPUT,
-  type ParentLookup,
-  READ,
-} from '#shared/job-file/parser/open-mapping.ts';
-import { HYPERPARAMETER_FIELDS, PARAMETER_FIELDS } from '#shared/job-file/tuning/hyperparameter-spec-fields.ts';
+  inAccelerator,
+  inJob,
+  inMasterProgram,
+  inPool,
+  inProgram,
+  ofAccelerator,
+  ofProgram,
+  ofRole,
+} from '#shared/job-file/fields/targets.ts';
+import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
+import type { FormatNames } from '#shared/job-file/parser/findings.ts';
+import { createParentLookup, OUTPUT } from '#shared/job-file/parser/open-mapping.ts';
+import {
+  HYPERPARAMETER_FIELDS,
+  PARAMETER_FIELDS,
+  readHyperparameterSpec,
+} from '#shared/job-file/tuning/read-hyperparameter-spec.ts';
 
 const OTHER_JOB = {
   use: 'UNSUPPORTED',
@@ -19,14 +27,91 @@ const OTHER_JOB = {
   remedy: 'Describe a training job with trainingInput.',
 } as const;
 
+/** The path of all pools: the fields of all roles are in one mapping. */
+export const POOLS_PATH = 'trainingInput';
+
 /**
  * The messages of AI Platform Training (`ml.googleapis.com` v1, Job and its parts): all of their fields with a rule for
  * each. Values are validated later, in the draft.
  */
-const JOB_FIELDS = {
-  jobId: readInto(inJob('jobId'), TEXT),
-  labels: readInto(inJob('labels'), textMap()),
-  trainingInput: READ,
+const ACCELERATOR_CONFIG_FIELDS = {
+  type: ofAccelerator(inAccelerator('type', TEXT)),
+  count: ofAccelerator(inAccelerator('count', count())),
+} as const satisfies Table<PoolDraft>;
+
+const DISK_CONFIG_FIELDS = {
+  bootDiskSizeGb: inPool('bootDiskGib', wholeNumber()),
+  bootDiskType: inPool('bootDiskType', TEXT),
+} as const satisfies Table<PoolDraft>;
+
+const REPLICA_CONFIG_FIELDS = {
+  acceleratorConfig: nested(ACCELERATOR_CONFIG_FIELDS),
+  diskConfig: nested(DISK_CONFIG_FIELDS),
+  imageUri: ofProgram(inProgram('imageUri', NONEMPTY_TEXT)),
+  containerCommand: ofProgram(inProgram('command', textList())),
+  containerArgs: ofProgram(inProgram('containerArgs', textList())),
+  tpuTfVersion: {
+    use: 'WITHOUT_EFFECT',
+    because: 'it only tells the service the TensorFlow version of a TPU worker’s image',
+  },
+} as const satisfies Table<PoolDraft>;
+
+const SCHEDULING_FIELDS = {
+  maxRunningTime: inJob('maxRunningTime', TEXT),
+  maxWaitTime: inJob('maxWaitTime', TEXT),
+  strategy: inJob('strategy', TEXT),
+  priority: { use: 'WITHOUT_EFFECT', because: 'jobs are not queued by priority' },
+  resilientToWorkerRestart: {
+    use: 'WITHOUT_EFFECT',
+    because: 'a job that loses one of its machines is always restarted as a whole',
+  },
+} as const satisfies Table<JobDraft>;
+
+const ENCRYPTION_CONFIG_FIELDS = { kmsKeyName: inJob('kmsKeyName', NONEMPTY_TEXT) } as const satisfies Table<JobDraft>;
+
+export const TRAINING_INPUT_FIELDS = {
+  scaleTier: inJob('scaleTier', TEXT),
+  masterType: machineType('master'),
+  masterConfig: replicaConfig('master'),
+  workerType: machineType('worker'),
+  workerCount: replicaCount('worker'),
+  workerConfig: replicaConfig('worker'),
+  parameterServerType: machineType('ps'),
+  parameterServerCount: replicaCount('ps'),
+  parameterServerConfig: replicaConfig('ps'),
+  evaluatorType: machineType('evaluator'),
+  evaluatorCount: replicaCount('evaluator'),
+  evaluatorConfig: replicaConfig('evaluator'),
+  packageUris: inMasterProgram('packageUris', textList()),
+  pythonModule: inMasterProgram('pythonModule', TEXT),
+  args: inMasterProgram('args', textList()),
+  hyperparameters: {
+    read: (draft, found, findings) => ({ ...draft, study: found && readHyperparameterSpec(found, findings) }),
+  },
+  region: inJob('region', TEXT),
+  jobDir: inJob('jobDir', TEXT),
+  runtimeVersion: inJob('runtimeVersion', TEXT),
+  pythonVersion: inJob('pythonVersion', TEXT),
+  scheduling: nested(SCHEDULING_FIELDS),
+  serviceAccount: inJob('serviceAccount', NONEMPTY_TEXT),
+  network: inJob('network', NONEMPTY_TEXT),
+  encryptionConfig: nested(ENCRYPTION_CONFIG_FIELDS),
+  // Fields of Dropforge's own (docs/job-file.md): the API has none for them.
+  dropforgeSecrets: inJob('secrets', textMap()),
+  dropforgeKeepOnFailure: inJob('keepOnFailure', TEXT),
+  useChiefInTfConfig: { use: 'WITHOUT_EFFECT', because: 'the master is always called chief in TF_CONFIG' },
+  enableWebAccess: inJob('webAccess', flag()),
+  nasJobSpec: {
+    use: 'UNSUPPORTED',
+    because: 'neural architecture search is a separate service',
+    remedy: 'Remove it, and implement the search in the program.',
+  },
+} as const satisfies Table<JobDraft>;
+
+export const JOB_FIELDS = {
+  jobId: inJob('jobId', TEXT),
+  labels: inJob('labels', textMap()),
+  trainingInput: nested<JobDraft>(TRAINING_INPUT_FIELDS),
   predictionInput: OTHER_JOB,
   explanationInput: OTHER_JOB,
   createTime: OUTPUT,
@@ -39,79 +124,26 @@ const JOB_FIELDS = {
   trainingOutput: OUTPUT,
   predictionOutput: OUTPUT,
   explanationOutput: OUTPUT,
-} as const satisfies FieldRules;
+} as const satisfies Table<JobDraft>;
 
-const TRAINING_INPUT_FIELDS = {
-  scaleTier: readInto(inJob('scaleTier'), TEXT),
-  masterType: READ,
-  masterConfig: READ,
-  workerType: READ,
-  workerCount: READ,
-  workerConfig: READ,
-  parameterServerType: READ,
-  parameterServerCount: READ,
-  parameterServerConfig: READ,
-  evaluatorType: READ,
-  evaluatorCount: READ,
-  evaluatorConfig: READ,
-  packageUris: readInto(inProgram('packageUris'), textList()),
-  pythonModule: readInto(inProgram('pythonModule'), TEXT),
-  args: readInto(inProgram('args'), textList()),
-  hyperparameters: READ,
-  region: readInto(inJob('region'), TEXT),
-  jobDir: readInto(inJob('jobDir'), TEXT),
-  runtimeVersion: readInto(inJob('runtimeVersion'), TEXT),
-  pythonVersion: readInto(inJob('pythonVersion'), TEXT),
-  scheduling: READ,
-  serviceAccount: readInto(inJob('serviceAccount'), NONEMPTY_TEXT),
-  network: readInto(inJob('network'), NONEMPTY_TEXT),
-  encryptionConfig: READ,
-  // Not a field of the API: carries the secrets of --set-secrets from the command line to intake.
-  dropforgeSecrets: readInto(inJob('secrets'), textMap()),
-  useChiefInTfConfig: { use: 'WITHOUT_EFFECT', because: 'the master is always called chief in TF_CONFIG' },
-  // Not a field of the API: the files of AI Platform have no other place for it.
-  dropforgeKeepOnFailure: readInto(inJob('keepOnFailure'), TEXT),
-  enableWebAccess: readInto(inJob('webAccess'), flag()),
-  nasJobSpec: {
-    use: 'UNSUPPORTED',
-    because: 'neural architecture search is a separate service',
-    remedy: 'Remove it, and implement the search in the program.',
-  },
-} as const satisfies FieldRules;
+function machineType(role: Role) {
+  return ofRole(role, POOLS_PATH)(inPool('machineType', TEXT));
+}
 
-const REPLICA_CONFIG_FIELDS = {
-  acceleratorConfig: READ,
-  diskConfig: READ,
-  imageUri: READ,
-  containerCommand: READ,
-  containerArgs: READ,
-  tpuTfVersion: {
-    use: 'WITHOUT_EFFECT',
-    because: 'it only tells the service the TensorFlow version of a TPU worker’s image',
-  },
-} as const satisfies FieldRules;
+function replicaCount(role: Role) {
+  return ofRole(role, POOLS_PATH)(inPool('count', count()));
+}
 
-const ACCELERATOR_CONFIG_FIELDS = { type: READ, count: READ } as const satisfies FieldRules;
-
-const DISK_CONFIG_FIELDS = { bootDiskSizeGb: READ, bootDiskType: READ } as const satisfies FieldRules;
-
-const SCHEDULING_FIELDS = {
-  maxRunningTime: readInto(inJob('maxRunningTime'), TEXT),
-  maxWaitTime: readInto(inJob('maxWaitTime'), TEXT),
-  strategy: readInto(inJob('strategy'), TEXT),
-  priority: { use: 'WITHOUT_EFFECT', because: 'jobs are not queued by priority' },
-  resilientToWorkerRestart: {
-    use: 'WITHOUT_EFFECT',
-    because: 'a job that loses one of its machines is always restarted as a whole',
-  },
-} as const satisfies FieldRules;
-
-const ENCRYPTION_CONFIG_FIELDS = {
-  kmsKeyName: readInto(inJob('kmsKeyName'), NONEMPTY_TEXT),
-} as const satisfies FieldRules;
+/** A field in the wrong mapping of the ReplicaConfig belongs to the same role. */
+function replicaConfig(role: Role): Row<JobDraft> {
+  const { read } = ofRole(role, POOLS_PATH)(nested<PoolDraft>(REPLICA_CONFIG_FIELDS));
+  return {
+    read: (draft, found, findings) => read(draft, found, { ...findings, names: { parentOf: parentLookup(role) } }),
+  };
+}
 
 /** Where a field in the wrong mapping belongs; a field of a ReplicaConfig, to that of the given role. */
-export function parentLookup(role: Role = 'master'): ParentLookup {
+export function parentLookup(role: Role): FormatNames['parentOf'] {
   const config = `trainingInput.${ROLE_PREFIXES[role]}Config`;
   return createParentLookup([
     ['the top level of the file', JOB_FIELDS],
@@ -125,21 +157,3 @@ export function parentLookup(role: Role = 'master'): ParentLookup {
     ['trainingInput.hyperparameters.params', PARAMETER_FIELDS],
   ]);
 }
-
-function message<Rules extends FieldRules>(rules: Rules, role?: Role): Message<Rules> {
-  return { rules, parentOf: parentLookup(role) };
-}
-
-/** A role's ReplicaConfig and the messages in it; a field in the wrong one belongs to the same role. */
-export function replicaConfigOf(role: Role) {
-  return {
-    config: message(REPLICA_CONFIG_FIELDS, role),
-    accelerator: message(ACCELERATOR_CONFIG_FIELDS, role),
-    disk: message(DISK_CONFIG_FIELDS, role),
-  };
-}
-
-export const JOB = message(JOB_FIELDS);
-export const TRAINING_INPUT = message(TRAINING_INPUT_FIELDS);
-export const SCHEDULING = message(SCHEDULING_FIELDS);
-export const ENCRYPTION_CONFIG = message(ENCRYPTION_CONFIG_FIELDS);

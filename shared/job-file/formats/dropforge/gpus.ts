@@ -1,39 +1,43 @@
 import { type Accelerator, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import type { AcceleratorDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Field, mappingSchema, rulesOf, synonymsOf } from '#shared/job-file/fields/field.ts';
-import type { JsonSchema, Kind } from '#shared/job-file/fields/kind.ts';
-import { type Findings, reportInvalid } from '#shared/job-file/parser/findings.ts';
-import { openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
-import { type FoundNode, readCount, readText, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
+import { type Field, mappingSchema } from '#shared/job-file/fields/field.ts';
+import { count, type JsonSchema, type Kind, TEXT } from '#shared/job-file/fields/kind.ts';
+import { type Row, readMapping } from '#shared/job-file/fields/table.ts';
+import { inAccelerator } from '#shared/job-file/fields/targets.ts';
+import { type Findings, type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import { type FoundNode, readText, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
+import { simplify } from '#shared/job-file/parser/short-names.ts';
+
+const GPU_TYPE: Kind<Located<string> | undefined> = {
+  ...TEXT,
+  schema: { $ref: '#/$defs/gpuType' },
+  read: (found, findings) => {
+    const type = readText(found, findings);
+    return type && { ...type, value: toGpuEnum(type.value) };
+  },
+};
 
 export const GPU_FIELDS = {
   type: {
+    ...inAccelerator('type', GPU_TYPE),
     description: 'The GPU type.',
-    type: 'text',
-    schema: { $ref: '#/$defs/gpuType' },
     omitted: 'required',
     synonyms: ['acceleratorType', 'name'],
   },
   count: {
+    ...inAccelerator('count', count({ minimum: 1, default: 1 })),
     description: 'The number of GPUs of each machine.',
-    type: 'integer',
-    schema: { type: 'integer', minimum: 1, default: 1 },
     omitted: '1',
     synonyms: ['acceleratorCount'],
   },
-} as const satisfies Readonly<Record<string, Field>>;
-
-const RULES = rulesOf(GPU_FIELDS);
-const SYNONYMS = synonymsOf(GPU_FIELDS);
+} as const satisfies Readonly<Record<string, Field & Row<AcceleratorDraft>>>;
 
 /** GPUs as one text, `2 x T4`, or as a mapping of type and count. */
-export function gpus(parentOf: ParentLookup): Kind<AcceleratorDraft> {
-  return {
-    type: 'text, or `type` and `count`',
-    schema: { $ref: '#/$defs/gpu' },
-    read: (found, findings) => readGpus(found, parentOf, findings),
-  };
-}
+export const GPUS: Kind<AcceleratorDraft> = {
+  type: 'text, or `type` and `count`',
+  schema: { $ref: '#/$defs/gpu' },
+  read: readGpus,
+};
 
 /** The schemas of a GPU type and of `gpu`; suggests the short names of the catalog's GPUs. */
 export function gpuSchemas(): JsonSchema {
@@ -50,12 +54,10 @@ export function gpuSchemas(): JsonSchema {
   };
 }
 
-function readGpus(found: FoundNode | undefined, parentOf: ParentLookup, findings: Findings): AcceleratorDraft {
+function readGpus(found: FoundNode | undefined, findings: Findings): AcceleratorDraft {
   if (found?.node.kind === 'MAPPING') {
-    const gpu = openMapping(found, { rules: RULES, synonyms: SYNONYMS, parentOf }, findings);
-    const type = readText(gpu.type, findings);
-    const count = readCount(gpu.count, findings);
-    return { type: type && { ...type, value: toGpuEnum(type.value) }, count: count ?? (type && { ...type, value: 1 }) };
+    const { type, count: given } = readMapping(found, { table: GPU_FIELDS, target: {} }, findings);
+    return { type, count: given ?? (type && { ...type, value: 1 }) };
   }
   if (found?.node.kind === 'LIST') {
     reportWrongKind(found, 'text such as 2 x T4, or a mapping of type and count', findings);
@@ -108,10 +110,6 @@ function namesOf({ name, label, memoryGibPerGpu }: Accelerator): readonly string
 
 function withoutVendor(text: string): string {
   return simplify(text).replace(/^(nvidia)?(tesla)?/, '');
-}
-
-function simplify(text: string): string {
-  return text.toLowerCase().replaceAll(/[-_\s]/g, '');
 }
 
 /** Whether a text is a count without a GPU type. */

@@ -1,7 +1,7 @@
 import { programOption } from '#shared/job-file/fields/field.ts';
 import { flag, type Kind } from '#shared/job-file/fields/kind.ts';
-import { type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
-import { readTextList } from '#shared/job-file/parser/read-values.ts';
+import { type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import { locationOfNode, readTextList } from '#shared/job-file/parser/read-values.ts';
 
 const PATTERNS_MAX = 50;
 const CHARACTERS_MAX = 200;
@@ -18,16 +18,12 @@ const PATTERNS: Kind<Located<readonly string[]> | undefined> = {
       const remedy = `Write a relative path of at most ${CHARACTERS_MAX} characters without "..": checkpoints, or **/*.pt.`;
       reportInvalid(pattern, { code: 'INVALID_OUTPUT', message, remedy }, findings);
     }
-    return found && patterns && { path: found.path, line: found.node.line, value: patterns.map(({ value }) => value) };
-  },
-  check: (patterns, findings) => {
-    if (patterns === undefined || patterns.value.length <= PATTERNS_MAX) {
-      return patterns === undefined || patterns.value.every(isPattern);
+    if (patterns !== undefined && patterns.length > PATTERNS_MAX) {
+      const message = `${found?.path} has ${patterns.length} patterns, more than ${PATTERNS_MAX}.`;
+      const remedy = 'Name folders: a folder stands for all files below it.';
+      findings.problems.push({ code: 'INVALID_OUTPUT', message, remedy, ...(found && locationOfNode(found)) });
     }
-    const message = `${patterns.path} has ${patterns.value.length} patterns, more than ${PATTERNS_MAX}.`;
-    const remedy = 'Name folders: a folder stands for all files below it.';
-    findings.problems.push({ code: 'INVALID_OUTPUT', message, remedy, ...locationOf(patterns) });
-    return false;
+    return found && patterns && { ...locationOfNode(found), value: patterns.map(({ value }) => value) };
   },
 };
 

@@ -1,7 +1,13 @@
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Kind, SCALAR_LIST_SCHEMA, SCALAR_SCHEMA } from '#shared/job-file/fields/kind.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
-import { type FoundNode, readBoolean, readText, readTextList } from '#shared/job-file/parser/read-values.ts';
+import {
+  type FoundNode,
+  locationOfNode,
+  readBoolean,
+  readText,
+  readTextList,
+} from '#shared/job-file/parser/read-values.ts';
 
 const WORDS_SHOWN_MAX = 4;
 
@@ -45,7 +51,7 @@ function readWords(found: FoundNode | undefined, findings: Findings): TextList {
     return readTextList(found, findings);
   }
   const shown = words.slice(0, WORDS_SHOWN_MAX).join(', ') + (words.length > WORDS_SHOWN_MAX ? ', …' : '');
-  const text = { path: found.path, line: found.node.line, value: found.node.kind === 'SCALAR' ? found.node.text : '' };
+  const text = { ...locationOfNode(found), value: found.node.kind === 'SCALAR' ? found.node.text : '' };
   const message = `${found.path} is one text of ${words.length} words; it is not split by a shell.`;
   reportInvalid(text, { code: 'WRONG_TYPE', message, remedy: `Write a list: [${shown}].` }, findings);
   return undefined;

@@ -2,13 +2,14 @@ import { programOption } from '#shared/job-file/fields/field.ts';
 import { type Kind, text } from '#shared/job-file/fields/kind.ts';
 import { ARGUMENTS } from '#shared/job-file/formats/dropforge/program.ts';
 import { type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import { locationOfNode, readText } from '#shared/job-file/parser/read-values.ts';
 
 const WORDS: Kind<Located<readonly string[]> | undefined> = {
   type: ARGUMENTS.type,
   schema: { ...ARGUMENTS.schema, default: [] },
   read: (found, findings) => {
     const words = ARGUMENTS.read(found, findings);
-    return found && words && { path: found.path, line: found.node.line, value: words.map(({ value }) => value) };
+    return found && words && { ...locationOfNode(found), value: words.map(({ value }) => value) };
   },
 };
 
@@ -25,14 +26,14 @@ const CHARACTERS_MAX = 200;
 
 const FOLDER: Kind<Located<string> | undefined> = {
   ...text({ default: '' }),
-  check: (folder, findings) => {
-    if (folder === undefined || isFolder(folder.value)) {
-      return true;
+  read: (found, findings) => {
+    const folder = readText(found, findings);
+    if (folder !== undefined && !isFolder(folder.value)) {
+      const message = `${folder.path} is not a folder of the package or the image: "${folder.value}".`;
+      const remedy = `Write a path without "..", of at most ${CHARACTERS_MAX} characters: src/models.`;
+      reportInvalid(folder, { code: 'INVALID_WORKDIR', message, remedy }, findings);
     }
-    const message = `${folder.path} is not a folder of the package or the image: "${folder.value}".`;
-    const remedy = `Write a path without "..", of at most ${CHARACTERS_MAX} characters: src/models.`;
-    reportInvalid(folder, { code: 'INVALID_WORKDIR', message, remedy }, findings);
-    return false;
+    return folder;
   },
 };
 

@@ -6,26 +6,80 @@ import {
   type ProgramDraft,
   type ReservationDraft,
 } from '#shared/job-file/draft/job-draft.ts';
-import {
-  CONTAINER_SPEC,
-  DISK_SPEC,
-  ENVIRONMENT_VARIABLE,
-  MACHINE_SPEC,
-  PYTHON_PACKAGE_SPEC,
-  RESERVATION_AFFINITY,
-  WORKER_POOL_SPEC,
-} from '#shared/job-file/formats/vertex-ai/fields.ts';
-import { type Findings, type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
-import { type Fields, isSet, openMapping, openOptional } from '#shared/job-file/parser/open-mapping.ts';
-import {
-  type FoundNode,
-  isNull,
-  readCount,
-  readInteger,
-  readMappings,
-  readText,
-  readTextList,
-} from '#shared/job-file/parser/read-values.ts';
+import { count, TEXT, textList, wholeNumber } from '#shared/job-file/fields/kind.ts';
+import { mapping, nested, property, type Row, readFields, type Table } from '#shared/job-file/fields/table.ts';
+import { inAccelerator, inPool, inProgram, ofAccelerator, ofProgram } from '#shared/job-file/fields/targets.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import { type Fields, isSet, openMapping, READ } from '#shared/job-file/parser/open-mapping.ts';
+import { type FoundNode, isNull, locationOfNode, readMappings, readText } from '#shared/job-file/parser/read-values.ts';
+
+const inReservation = property<ReservationDraft>();
+
+export const MACHINE_FIELDS = {
+  machineType: inPool('machineType', TEXT),
+  acceleratorType: ofAccelerator(inAccelerator('type', TEXT)),
+  acceleratorCount: ofAccelerator(inAccelerator('count', count())),
+  tpuTopology: inPool('tpuTopology', TEXT),
+  reservationAffinity: inPool(
+    'reservation',
+    mapping<ReservationDraft>(
+      {
+        reservationAffinityType: inReservation('type', TEXT),
+        key: inReservation('key', TEXT),
+        values: inReservation('values', textList()),
+      },
+      () => ({ values: [] }),
+    ),
+  ),
+  gpuPartitionSize: {
+    use: 'UNSUPPORTED',
+    because: 'GPUs are not partitioned',
+    remedy: 'Remove it; choose a smaller GPU, such as NVIDIA_L4, or run several processes on one.',
+  },
+} as const satisfies Table<PoolDraft>;
+
+export const DISK_FIELDS = {
+  bootDiskType: inPool('bootDiskType', TEXT),
+  bootDiskSizeGb: inPool('bootDiskGib', wholeNumber()),
+} as const satisfies Table<PoolDraft>;
+
+const ENVIRONMENT: Row<ProgramDraft> = {
+  read: (program, found, findings) => ({
+    ...program,
+    environment: [...program.environment, ...readEnvironment(found, findings)],
+  }),
+};
+
+export const CONTAINER_FIELDS = {
+  imageUri: inProgram('imageUri', TEXT),
+  command: inProgram('command', textList()),
+  args: inProgram('containerArgs', textList()),
+  env: ENVIRONMENT,
+} as const satisfies Table<ProgramDraft>;
+
+export const PACKAGE_FIELDS = {
+  executorImageUri: inProgram('executorImageUri', TEXT),
+  packageUris: inProgram('packageUris', textList()),
+  pythonModule: inProgram('pythonModule', TEXT),
+  args: inProgram('args', textList()),
+  env: ENVIRONMENT,
+} as const satisfies Table<ProgramDraft>;
+
+const FILE_SYSTEMS = {
+  use: 'UNSUPPORTED',
+  because: 'file systems are not mounted into VMs',
+  remedy: 'Remove it; store the data in Cloud Storage and pass its address in args.',
+} as const;
+
+export const POOL_FIELDS = {
+  replicaCount: inPool('count', count()),
+  machineSpec: nested<PoolDraft>(MACHINE_FIELDS),
+  containerSpec: ofProgram(nested<ProgramDraft>(CONTAINER_FIELDS)),
+  pythonPackageSpec: ofProgram(nested<ProgramDraft>(PACKAGE_FIELDS)),
+  diskSpec: nested<PoolDraft>(DISK_FIELDS),
+  nfsMounts: FILE_SYSTEMS,
+  lustreMounts: FILE_SYSTEMS,
+} as const satisfies Table<PoolDraft>;
 
 /** env_var.proto: names are C identifiers. */
 const VARIABLE_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -45,8 +99,7 @@ export function readWorkerPools(found: FoundNode | undefined, findings: Findings
       code: 'TOO_MANY_POOLS',
       message: `There are ${specs.length} worker pools; a job has at most ${ROLES.length}.`,
       remedy: 'Keep the pools of the primary, the workers, the parameter servers and the evaluators, in this order.',
-      path: fifth.path,
-      line: fifth.node.line,
+      ...locationOfNode(fifth),
     });
   }
   return ROLES.slice(0, specs.length).flatMap((role, index) => {
@@ -60,45 +113,16 @@ function readWorkerPool(empty: PoolDraft, found: FoundNode, findings: Findings):
   if (isSkipped) {
     return empty;
   }
-  const pool = openMapping(found, WORKER_POOL_SPEC, findings);
-  const machine = openOptional(pool.machineSpec, MACHINE_SPEC, findings);
-  const disk = openOptional(pool.diskSpec, DISK_SPEC, findings);
+  const fields = openMapping(found, POOL_FIELDS, findings);
   if (found.node.kind === 'MAPPING') {
-    checkOneProgram(found, pool, findings);
+    checkOneProgram(found, fields, findings);
   }
-  return {
-    ...empty,
-    count: readCount(pool.replicaCount, findings),
-    machineType: readText(machine.machineType, findings),
-    accelerator: {
-      type: readText(machine.acceleratorType, findings),
-      count: readCount(machine.acceleratorCount, findings),
-    },
-    tpuTopology: readText(machine.tpuTopology, findings),
-    bootDiskGib: readInteger(disk.bootDiskSizeGb, findings),
-    bootDiskType: readText(disk.bootDiskType, findings),
-    reservation: readReservation(machine.reservationAffinity, findings),
-    program: readProgram(pool, findings),
-  };
+  return readFields(fields, { table: POOL_FIELDS, target: empty }, findings);
 }
-
-function readReservation(found: FoundNode | undefined, findings: Findings): ReservationDraft | undefined {
-  const affinity = openOptional(found, RESERVATION_AFFINITY, findings);
-  if (!isSet(found)) {
-    return undefined;
-  }
-  return {
-    type: readText(affinity.reservationAffinityType, findings),
-    key: readText(affinity.key, findings),
-    values: readTextList(affinity.values, findings) ?? [],
-  };
-}
-
-type PoolFields = Fields<typeof WORKER_POOL_SPEC.rules>;
 
 /** The two are a oneof of WorkerPoolSpec. */
-function checkOneProgram({ path, node }: FoundNode, pool: PoolFields, findings: Findings): void {
-  const { containerSpec, pythonPackageSpec } = pool;
+function checkOneProgram({ path, node }: FoundNode, fields: Fields<typeof POOL_FIELDS>, findings: Findings): void {
+  const { containerSpec, pythonPackageSpec } = fields;
   const isContainer = isSet(containerSpec);
   if (isContainer !== isSet(pythonPackageSpec)) {
     return;
@@ -113,49 +137,33 @@ function checkOneProgram({ path, node }: FoundNode, pool: PoolFields, findings: 
   findings.problems.push({ code: 'POOL_PROGRAM', message, remedy, path, line });
 }
 
-function readProgram({ containerSpec, pythonPackageSpec }: PoolFields, findings: Findings): ProgramDraft {
-  const container = openOptional(containerSpec, CONTAINER_SPEC, findings);
-  const python = openOptional(pythonPackageSpec, PYTHON_PACKAGE_SPEC, findings);
-  return {
-    packageUris: readTextList(python.packageUris, findings),
-    pythonModule: readText(python.pythonModule, findings),
-    executorImageUri: readText(python.executorImageUri, findings),
-    args: readTextList(python.args, findings),
-    imageUri: readText(container.imageUri, findings),
-    command: readTextList(container.command, findings),
-    containerArgs: readTextList(container.args, findings),
-    environment: [...readEnvironment(container.env, findings), ...readEnvironment(python.env, findings)],
-  };
-}
-
 function readEnvironment(found: FoundNode | undefined, findings: Findings): readonly Located<KeyedText>[] {
   const items = readMappings(found, findings);
   if (found !== undefined && items.length > VARIABLES_COUNT_MAX) {
     findings.problems.push({
       ...invalidEnvironment(`${found.path} has ${items.length} variables; ${VARIABLES_COUNT_MAX} are allowed.`),
       remedy: 'Put the values into a file, and pass its address in args.',
-      path: found.path,
-      line: found.node.line,
+      ...locationOfNode(found),
     });
   }
   const variables = items.flatMap((item) => readVariable(item, findings) ?? []);
   const names = new Set<string>();
-  for (const { value, path, line } of variables) {
-    if (names.has(value.key)) {
-      const location = line === undefined ? { path } : { path, line };
-      const text = invalidEnvironment(`The environment variable ${value.key} is set twice.`);
-      findings.problems.push({ ...text, remedy: 'Remove one of the two.', ...location });
+  for (const variable of variables) {
+    const { key } = variable.value;
+    if (names.has(key)) {
+      const text = invalidEnvironment(`The environment variable ${key} is set twice.`);
+      findings.problems.push({ ...text, remedy: 'Remove one of the two.', ...locationOf(variable) });
     }
-    names.add(value.key);
+    names.add(key);
   }
   return variables;
 }
 
 function readVariable(found: FoundNode, findings: Findings): Located<KeyedText> | undefined {
-  const fields = openMapping(found, ENVIRONMENT_VARIABLE, findings);
+  const fields = openMapping(found, { name: READ, value: READ }, findings);
   const name = readText(fields.name, findings);
   const text = readText(fields.value, findings);
-  const location = { path: found.path, line: found.node.line };
+  const location = locationOfNode(found);
   if (name === undefined) {
     const remedy = 'Write each variable as "- name: NAME" and, below it, "value: TEXT".';
     findings.problems.push({ ...invalidEnvironment(`${found.path} has no name.`), remedy, ...location });

@@ -1,20 +1,21 @@
 import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { readSlots } from '#shared/job-file/fields/field.ts';
+import { readMapping } from '#shared/job-file/fields/table.ts';
 import {
-  CREATE_REQUEST,
-  CUSTOM_JOB,
-  ENCRYPTION_SPEC,
-  JOB_SPEC,
-  OUTPUT_DIRECTORY,
-  PSC_INTERFACE_CONFIG,
-  SCHEDULING,
-  TUNING_JOB,
+  CUSTOM_JOB_FIELDS,
+  JOB_SPEC_FIELDS,
+  parentOf,
+  REQUEST_FIELDS,
+  TUNING_JOB_FIELDS,
 } from '#shared/job-file/formats/vertex-ai/fields.ts';
-import { readWorkerPools } from '#shared/job-file/formats/vertex-ai/read-worker-pool.ts';
-import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
-import { type FieldRules, openMapping, openOptional, toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
-import { type FoundNode, readInteger, readNumber, readText } from '#shared/job-file/parser/read-values.ts';
-import { readStudySpec } from '#shared/job-file/tuning/read-study-spec.ts';
+import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
+import {
+  type FieldRules,
+  joinPath,
+  openMapping,
+  toCamelCase,
+  warnOfOutput,
+} from '#shared/job-file/parser/open-mapping.ts';
+import { type FoundNode, locationOfNode, readText } from '#shared/job-file/parser/read-values.ts';
 
 const EMPTY_VERTEX_DRAFT: JobDraft = { ...EMPTY_DRAFT, dialect: 'vertex-ai' };
 
@@ -38,24 +39,27 @@ export function isVertexField(name: string): boolean {
  * HyperparameterTuningJob, as the REST API and `gcloud ai hp-tuning-jobs create --config` do; or a request that
  * contains one of them. Syntax errors are added to the findings.
  */
-export function readVertexJob(root: FoundNode, findings: Findings): JobDraft {
-  const names = namesIn(root);
+export function readVertexJob(root: FoundNode, given: Findings): JobDraft {
+  const findings = { ...given, names: { parentOf } };
+  const names = root.node.kind === 'MAPPING' ? root.node.entries.map(({ key }) => toCamelCase(key)) : [];
   if (names.includes('customJob') || names.includes('hyperparameterTuningJob')) {
     return readRequest(root, findings);
   }
   if (names.includes('studySpec') || names.includes('trialJobSpec')) {
     return readTuningJob(root, findings);
   }
-  return names.includes('jobSpec') ? readCustomJob(root, findings) : readJobSpec(root, findings);
+  return names.includes('jobSpec')
+    ? readCustomJob(root, findings)
+    : readMapping(root, { table: JOB_SPEC_FIELDS, target: EMPTY_VERTEX_DRAFT }, findings);
 }
 
 function readRequest(root: FoundNode, findings: Findings): JobDraft {
-  const { parent, customJob, hyperparameterTuningJob } = openMapping(root, CREATE_REQUEST, findings);
+  const { parent, customJob, hyperparameterTuningJob } = openMapping(root, REQUEST_FIELDS, findings);
   const job = customJob ?? hyperparameterTuningJob;
   if (job === undefined) {
     return EMPTY_VERTEX_DRAFT;
   }
-  const location = { path: job.path, line: job.node.line };
+  const location = locationOfNode(job);
   if (customJob !== undefined && hyperparameterTuningJob !== undefined) {
     const message = 'The file has two jobs, customJob and hyperparameterTuningJob.';
     findings.problems.push({ code: 'TWO_JOBS', message, remedy: 'Put each job into its own file.', ...location });
@@ -80,68 +84,17 @@ function readRegion(parent: FoundNode | undefined, findings: Findings): Located<
 }
 
 function readCustomJob(found: FoundNode, findings: Findings): JobDraft {
-  warnOfOutput(found, CUSTOM_JOB.rules, findings);
-  const job = openMapping(found, CUSTOM_JOB, findings);
-  const draft = readSlots(readJobSpec(job.jobSpec, findings), { rules: CUSTOM_JOB.rules, fields: job }, findings);
-  return readEncryption(draft, job.encryptionSpec, findings);
+  warnOfResource(found, CUSTOM_JOB_FIELDS, findings);
+  return readMapping(found, { table: CUSTOM_JOB_FIELDS, target: EMPTY_VERTEX_DRAFT }, findings);
 }
 
 function readTuningJob(found: FoundNode, findings: Findings): JobDraft {
-  warnOfOutput(found, TUNING_JOB.rules, findings);
-  const job = openMapping(found, TUNING_JOB, findings);
-  const draft = readSlots(readJobSpec(job.trialJobSpec, findings), { rules: TUNING_JOB.rules, fields: job }, findings);
-  return {
-    ...readEncryption(draft, job.encryptionSpec, findings),
-    study: {
-      ...readStudySpec(job.studySpec ?? { path: pathIn(found, 'studySpec'), node: undefined }, findings),
-      maxTrials: readInteger(job.maxTrialCount, findings),
-      parallelTrials: readInteger(job.parallelTrialCount, findings),
-      maxFailedTrials: readInteger(job.maxFailedTrialCount, findings),
-      maxCostUsd: readNumber(job.dropforgeMaxCost, findings),
-    },
-  };
+  warnOfResource(found, TUNING_JOB_FIELDS, findings);
+  const study = { path: joinPath(found.path, 'studySpec'), metrics: [] };
+  return readMapping(found, { table: TUNING_JOB_FIELDS, target: { ...EMPTY_VERTEX_DRAFT, study } }, findings);
 }
 
-function readEncryption(draft: JobDraft, found: FoundNode | undefined, findings: Findings): JobDraft {
-  const fields = openOptional(found, ENCRYPTION_SPEC, findings);
-  return readSlots(draft, { rules: ENCRYPTION_SPEC.rules, fields }, findings);
-}
-
-function readJobSpec(found: FoundNode | undefined, findings: Findings): JobDraft {
-  const spec = openOptional(found, JOB_SPEC, findings);
-  const messages = [
-    { rules: JOB_SPEC.rules, fields: spec },
-    { rules: SCHEDULING.rules, fields: openOptional(spec.scheduling, SCHEDULING, findings) },
-    {
-      rules: PSC_INTERFACE_CONFIG.rules,
-      fields: openOptional(spec.pscInterfaceConfig, PSC_INTERFACE_CONFIG, findings),
-    },
-    { rules: OUTPUT_DIRECTORY.rules, fields: openOptional(spec.baseOutputDirectory, OUTPUT_DIRECTORY, findings) },
-  ];
-  const draft = { ...EMPTY_VERTEX_DRAFT, pools: readWorkerPools(spec.workerPoolSpecs, findings) };
-  return messages.reduce<JobDraft>((result, message) => readSlots(result, message, findings), draft);
-}
-
-/** Warns once about a job as `describe` prints it, rather than about each of its output fields. */
-function warnOfOutput({ node, path }: FoundNode, rules: FieldRules, findings: Findings): void {
-  const output =
-    node.kind !== 'MAPPING' ? [] : node.entries.filter(({ key }) => rules[toCamelCase(key)]?.use === 'OUTPUT');
-  const [first] = output;
-  if (first === undefined) {
-    return;
-  }
-  findings.warnings.push({
-    code: 'JOB_RESOURCE',
-    message: 'The file is a job as the service returned it; its output fields are ignored.',
-    remedy: `They can be removed: ${output.map(({ key }) => key).join(', ')}.`,
-    ...locationOf({ path: pathIn({ path, node }, toCamelCase(first.key)), line: first.line }),
-  });
-}
-
-function namesIn({ node }: FoundNode): readonly string[] {
-  return node.kind === 'MAPPING' ? node.entries.map(({ key }) => toCamelCase(key)) : [];
-}
-
-function pathIn({ path }: FoundNode, name: string): string {
-  return path === '' ? name : `${path}.${name}`;
+/** A job as `describe` prints it. */
+function warnOfResource(found: FoundNode, rules: FieldRules, findings: Findings): void {
+  warnOfOutput(found, { rules, remedyOf: (names) => `They can be removed: ${names.join(', ')}.` }, findings);
 }

@@ -1,37 +1,23 @@
 import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
-import type { CredentialKind } from '#shared/package/scan/credential-patterns.ts';
-import { SCAN_LIMITS } from '#shared/package/scan/file-scan.ts';
-import type { DistributionIndicator, ProgramTrait } from '#shared/package/scan/python-indicators.ts';
+import { type FileEvidence, SCAN_FINDING_COUNT_MAX } from '#shared/package/scan/file-scan.ts';
 import type { Tensorflow1Use } from '#shared/package/scan/tensorflow1.ts';
 
 /** Facts about a package whose meaning depends on the job's machines; input of the lint checks. Paths are printable. */
-export type PackageEvidence = {
-  /** Whether every Python source was scanned; otherwise the absence of an indicator means nothing. */
-  readonly isComplete: boolean;
-  /** Top-level names of all imported modules. */
-  readonly imports: ReadonlySet<string>;
-  readonly traits: ReadonlySet<ProgramTrait>;
-  /** Whether requirements are computed by code, or listed where they are not read. */
-  readonly hasComputedRequirements: boolean;
-  /** The texts of the build files. */
-  readonly buildText: string;
-  readonly distribution: ReadonlySet<DistributionIndicator>;
-  readonly credentials: readonly { readonly path: string; readonly kind: CredentialKind }[];
-  /** Files that Python 3 cannot parse, with the first such line. */
-  readonly python2: readonly { readonly path: string; readonly line: number }[];
-  /** Whether its sources name a job directory, which programs do that accept `--job-dir`. */
-  readonly mentionsJobDir: boolean;
-  readonly tensorflow1: readonly { readonly path: string; readonly use: Tensorflow1Use }[];
-  /** Whether pip runs setup.py: a pyproject.toml may specify another build backend. */
-  readonly isBuiltBySetupScript: boolean;
-  /** Requirements files that are installed, or that a build file reads. */
-  readonly requirementFiles: readonly { readonly path: string; readonly text: string }[];
-  /** Wheels inside the archive that are CPU-only builds (`+cpu` in the version). */
-  readonly cpuWheels: readonly string[];
-  /** `[tool.dropforge] ignore` of pyproject.toml. */
-  readonly ignoredChecks: readonly string[];
-};
+export type PackageEvidence = Pick<FileEvidence, OfFiles> &
+  Pick<Project, 'hasComputedRequirements' | 'buildText' | 'ignoredChecks'> & {
+    /** Files that Python 3 cannot parse, with the first such line. */
+    readonly python2: readonly { readonly path: string; readonly line: number }[];
+    readonly tensorflow1: readonly { readonly path: string; readonly use: Tensorflow1Use }[];
+    /** Whether pip runs setup.py: a pyproject.toml may specify another build backend. */
+    readonly isBuiltBySetupScript: boolean;
+    /** Requirements files that are installed, or that a build file reads. */
+    readonly requirementFiles: readonly { readonly path: string; readonly text: string }[];
+    /** Wheels inside the archive that are CPU-only builds (`+cpu` in the version). */
+    readonly cpuWheels: readonly string[];
+  };
+
+type OfFiles = 'isComplete' | 'imports' | 'traits' | 'distribution' | 'mentionsJobDir' | 'credentials';
 
 /** The evidence of a package that could not be read completely. */
 export const NO_EVIDENCE: PackageEvidence = {
@@ -73,7 +59,7 @@ export function gatherEvidence(files: PackageFiles, project: Project): PackageEv
     })),
     cpuWheels: files.paths
       .filter((path) => CPU_WHEEL.test(path))
-      .slice(0, SCAN_LIMITS.findingCountMax)
+      .slice(0, SCAN_FINDING_COUNT_MAX)
       .map((path) => files.pathOf(path)),
     ignoredChecks: project.ignoredChecks,
   };

@@ -30,7 +30,7 @@ type Pin = {
   readonly framework: Framework;
   readonly what: string;
   readonly isCertain: boolean;
-  readonly path?: string;
+  readonly path?: string | undefined;
 };
 
 /**
@@ -67,7 +67,7 @@ function findingOf({ framework, what, path }: Pin, isCertain: boolean): LintFind
     severity: isCertain ? 'ERROR' : 'WARNING',
     message: `The machines have GPUs, but ${what} is ${framework} without GPU support.`,
     remedy: `${REMEDIES[framework]} Or remove the accelerators from the job.`,
-    ...(path === undefined ? {} : { path }),
+    path,
   };
 }
 
@@ -75,7 +75,7 @@ function findPins({ requirements, packages }: LintSubject): Pin[] {
   const required = requirements.flatMap((requirement): Pin[] => {
     const framework = frameworkOf(requirement);
     const { shown, path, isCertain } = requirement;
-    const pin = { what: `"${shown}"`, isCertain: isCertain && framework !== 'JAX', ...(path === null ? {} : { path }) };
+    const pin = { what: `"${shown}"`, isCertain: isCertain && framework !== 'JAX', path };
     return framework === null ? [] : [{ ...pin, framework }];
   });
   return [...required, ...packages.flatMap(findPinsOfFiles)];

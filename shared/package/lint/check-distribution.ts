@@ -14,7 +14,7 @@ export function checkDistribution(subject: LintSubject): LintFinding[] {
  *   DataParallel, pmap or shardings, a library that distributes training, a device given by a variable; or
  * - there are several training machines, or parameter servers, and no source mentions an API that works with others:
  *   TF_CONFIG, a strategy, torch.distributed, RANK, horovod, tf.estimator.
- * Requires that every source was scanned (SCAN_LIMITS) and that the packages contain the module.
+ * Requires that every source was scanned and that the packages contain the module.
  */
 function checkNoStrategy(subject: LintSubject): LintFinding[] {
   const { imports, distribution, gpusPerMachineMax, trainerCount, psCount } = subject;

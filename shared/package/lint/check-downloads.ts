@@ -1,8 +1,7 @@
-import { nameOfPin } from '#shared/package/lint/check-imports.ts';
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 import { satisfies } from '#shared/package/lint/version-specifier.ts';
-import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
+import { nameOfRequirement, normalizeName } from '#shared/package/metadata/core-metadata.ts';
 import { NAT_REMEDY } from '#shared/protocol/internet-access.ts';
 import { distributionsOf } from '#shared/python/python-packages.ts';
 
@@ -21,7 +20,9 @@ export function checkDownloads(subject: LintSubject): LintFinding[] {
     return [];
   }
   const { packages, requirements, imagePackages } = subject;
-  const pins = new Map((imagePackages ?? []).map((pin) => [nameOfPin(pin), /==(\d+(?:\.\d+)*)/.exec(pin)?.[1] ?? '']));
+  const pins = new Map(
+    (imagePackages ?? []).map((pin) => [nameOfRequirement(pin), /==(\d+(?:\.\d+)*)/.exec(pin)?.[1] ?? '']),
+  );
   // CUDA's packages come with frameworks and their extras.
   const known = imagePackages && distributionsOf(pins.keys());
   const hasName = (name: string) => known?.has(name) === true || name.startsWith('nvidia-');

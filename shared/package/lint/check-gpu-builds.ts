@@ -26,7 +26,7 @@ export function checkGpuBuilds({ requirements, gpuCount }: LintSubject): LintFin
       severity: 'WARNING',
       message: `No machine of the job has a GPU, but the package requires ${names}.`,
       remedy: 'Add GPUs to the machines, or require the build without CUDA.',
-      ...(first.path === null ? {} : { path: first.path }),
+      path: first.path,
     },
   ];
 }
@@ -77,7 +77,7 @@ export function checkTensorflowGpu({ requirements }: LintSubject): LintFinding[]
           severity: 'WARNING',
           message,
           remedy: 'Require only tensorflow, which has included GPU support since 2.1.',
-          ...(gpu.path === null ? {} : { path: gpu.path }),
+          path: gpu.path,
         },
       ];
 }

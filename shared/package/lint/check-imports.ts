@@ -2,7 +2,7 @@ import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 import { requirementFilesOf } from '#shared/package/lint/requirement.ts';
-import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
+import { nameOfRequirement, normalizeName } from '#shared/package/metadata/core-metadata.ts';
 import type { OutsideImport } from '#shared/package/metadata/reachable-imports.ts';
 import { distributionOf, isStandardModule, modulesOf, removalOf } from '#shared/python/python-packages.ts';
 
@@ -62,12 +62,7 @@ function findBrought({ packages, program, requirements, imagePackages }: LintSub
   });
   const names = packages.flatMap(({ name }) => (name === null ? [] : [normalizeName(name)]));
   const required = requirements.map(({ name }) => name).filter((name) => !names.includes(name));
-  return imagePackages === null || isUnknown ? null : modulesOf([...imagePackages.map(nameOfPin), ...required]);
-}
-
-/** `tensorflow` of `tensorflow[and-cuda]==2.20.0`. */
-export function nameOfPin(pin: string): string {
-  return normalizeName(/^[\w.-]+/.exec(pin)?.[0] ?? '');
+  return imagePackages === null || isUnknown ? null : modulesOf([...imagePackages.map(nameOfRequirement), ...required]);
 }
 
 type Missing = {

@@ -26,7 +26,7 @@ export function checkPins({ requirements, pythonVersion }: LintSubject): LintFin
         remedy: hasNone
           ? `Remove ${name} from the requirements, or choose a runtime version with an older Python.`
           : `Require ${name}>=${first}, or choose a runtime version with an older Python.`,
-        ...(path === null ? {} : { path }),
+        path,
       },
     ];
   });

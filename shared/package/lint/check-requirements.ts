@@ -1,6 +1,6 @@
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
-import { printableRequirement } from '#shared/package/lint/requirement.ts';
+import { printableRequirement, REQUIREMENT_COUNT_MAX, withoutComment } from '#shared/package/lint/requirement.ts';
 
 type InvalidRequirement = {
   readonly pattern: RegExp;
@@ -57,11 +57,6 @@ const INVALID: readonly InvalidRequirement[] = [
   },
 ];
 
-const REQUIREMENT_CHARACTERS_MAX = 500;
-
-/** Lines of one requirements file; exported ones list a few hundred. */
-const LINE_COUNT_MAX = 1_000;
-
 /**
  * BROKEN_REQUIREMENT: warning for a requirement that pip always rejects (PyPA, "Dependency specifiers"): in metadata, an
  * option, path or URL instead of a name; there and in requirements files, `numpy=1.2`, `numpy 1.2`, `python>=3.5`, and
@@ -69,11 +64,11 @@ const LINE_COUNT_MAX = 1_000;
  */
 export function checkRequirements({ packages }: LintSubject): LintFinding[] {
   return packages.flatMap(({ requirements, evidence }) => [
-    ...requirements.flatMap((requirement) => findingsOf(requirement, INVALID, null)),
+    ...requirements.flatMap((requirement) => findingsOf(requirement, INVALID)),
     ...evidence.requirementFiles.flatMap(({ path, text }) =>
       text
         .split('\n')
-        .slice(0, LINE_COUNT_MAX)
+        .slice(0, REQUIREMENT_COUNT_MAX)
         .flatMap((line) => findingsOf(line, INVALID_IN_FILE, path)),
     ),
   ]);
@@ -84,18 +79,14 @@ const INVALID_IN_FILE = INVALID.filter(({ isValidInFile }) => isValidInFile === 
 function findingsOf(
   requirement: string,
   patterns: readonly InvalidRequirement[],
-  path: string | null,
+  path?: string,
 ): readonly LintFinding[] {
-  const text = requirement
-    .slice(0, REQUIREMENT_CHARACTERS_MAX)
-    .replace(/(?:^|\s)#.*/, '')
-    .trim();
+  const text = withoutComment(requirement);
   const found = patterns.find(({ pattern }) => pattern.test(text));
   if (found === undefined) {
     return [];
   }
-  const place = path === null ? '' : ` of ${path}`;
+  const place = path === undefined ? '' : ` of ${path}`;
   const message = `The requirement "${printableRequirement(text)}"${place} ${found.problem}.`;
-  const finding = { code: 'BROKEN_REQUIREMENT', severity: 'WARNING', message, remedy: found.remedy } as const;
-  return [path === null ? finding : { ...finding, path }];
+  return [{ code: 'BROKEN_REQUIREMENT', severity: 'WARNING', message, remedy: found.remedy, path }];
 }

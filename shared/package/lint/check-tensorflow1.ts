@@ -40,7 +40,7 @@ export function checkTensorflow1({ packages, program, pythonVersion }: LintSubje
       message: `${joinNames([...places, ...more])} use${found.length === 1 ? 's' : ''} ${joinNames(names)}, which TensorFlow 2 does not have; no runtime has TensorFlow 1.`,
       remedy: remedyOf(found.some(({ use }) => use.isContrib)),
       path: first.path,
-      ...(first.use.lines[0] === undefined ? {} : { line: first.use.lines[0] }),
+      line: first.use.lines[0],
     },
   ];
 }

@@ -41,8 +41,8 @@ export type LintFinding = {
   readonly message: string;
   readonly remedy: string;
   /** The entry of the archive. */
-  readonly path?: string;
-  readonly line?: number;
+  readonly path?: string | undefined;
+  readonly line?: number | undefined;
 };
 
 /** The problem reported to users; its remedy includes how to disable the check. */

@@ -16,8 +16,8 @@ export type Requirement = {
   readonly url: string;
   /** Whether it certainly applies: it is in the metadata, and its marker, if any, is known to hold. */
   readonly isCertain: boolean;
-  /** The requirements file that contains it; null for metadata. */
-  readonly path: string | null;
+  /** The requirements file that contains it; undefined for metadata. */
+  readonly path: string | undefined;
 };
 
 /** Name and extras, followed by a URL or versions; other lines are not requirements. */
@@ -26,7 +26,7 @@ const REST = /^[ \t]*(?:@[ \t]*(?<url>\S+)|\(?(?<specifier>[~=!<>][^()]*)\)?)?$/
 
 const REQUIREMENT_CHARACTERS_MAX = 500;
 /** Requirements of one package; exported files list a few hundred. */
-const REQUIREMENT_COUNT_MAX = 1_000;
+export const REQUIREMENT_COUNT_MAX = 1_000;
 
 type File = { readonly path: string; readonly text: string };
 
@@ -44,7 +44,7 @@ export function requirementsOf(
 ): Requirement[] {
   const needed = report.programOf(program.module).requirements;
   const own = [...new Set([...report.requirements, ...needed])].map((text) =>
-    readRequirement(text, { pythonVersion, path: null }),
+    readRequirement(text, { pythonVersion, path: undefined }),
   );
   const files = requirementFilesOf(report, program.module) ?? report.evidence.requirementFiles;
   const read = files.flatMap(({ path, text }) =>
@@ -59,10 +59,7 @@ export function requirementsOf(
 type Origin = Pick<Requirement, 'path'> & { readonly pythonVersion: string | null };
 
 function readRequirement(line: string, { pythonVersion, path }: Origin): Requirement | null {
-  const text = line
-    .slice(0, REQUIREMENT_CHARACTERS_MAX)
-    .replace(/(?:^|\s)#.*/, '')
-    .trim();
+  const text = withoutComment(line);
   // After a URL, which may contain semicolons, a marker must be preceded by a space.
   const separator = text.includes('@') ? text.indexOf(' ;') : text.indexOf(';');
   const parts = NAME.exec((separator < 0 ? text : text.slice(0, separator)).trim())?.groups;
@@ -77,9 +74,17 @@ function readRequirement(line: string, { pythonVersion, path }: Origin): Require
     extras: (parts.extras ?? '').split(',').map((extra) => normalizeName(extra.trim())),
     specifier: rest.specifier?.trim() ?? '',
     url: rest.url ?? '',
-    isCertain: applies === true && path === null,
+    isCertain: applies === true && path === undefined,
     path,
   };
+}
+
+/** The line of a requirements file, or a requirement, without its comment; at most REQUIREMENT_CHARACTERS_MAX of it. */
+export function withoutComment(line: string): string {
+  return line
+    .slice(0, REQUIREMENT_CHARACTERS_MAX)
+    .replace(/(?:^|\s)#.*/, '')
+    .trim();
 }
 
 /** Makes a requirement printable, without credentials in URLs. */

@@ -73,3 +73,8 @@ export function mergeMetadata(sources: readonly ProjectMetadata[]): ProjectMetad
 export function normalizeName(name: string): string {
   return name.replace(/[-_.]+/g, '-').toLowerCase();
 }
+
+/** `tensorflow` of `tensorflow[and-cuda]==2.20.0`; '' if the text begins with no name. */
+export function nameOfRequirement(text: string): string {
+  return normalizeName(/^[A-Za-z0-9][\w.-]*/.exec(text)?.[0] ?? '');
+}

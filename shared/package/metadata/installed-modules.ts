@@ -1,7 +1,6 @@
-import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
+import { nameOfRequirement, normalizeName } from '#shared/package/metadata/core-metadata.ts';
 import { LIBRARIES_TO_RUN, TOOLS_OF_PYTHON } from '#shared/python/python-packages.ts';
 
-const REQUIREMENT_NAME = /^[A-Za-z0-9][\w.-]*/;
 const LINES_MAX = 2_000;
 
 export type Surroundings = {
@@ -23,10 +22,9 @@ export function isInstalledModule(module: string, { requirements, imports, own }
   if (isOwn || module.endsWith('.py')) {
     return false;
   }
-  const required = requirements.slice(0, LINES_MAX).map((line) => REQUIREMENT_NAME.exec(line.trim())?.[0] ?? '');
   return (
     TOOLS_OF_PYTHON.has(module) ||
     (LIBRARIES_TO_RUN.has(top) && imports.has(top)) ||
-    required.some((name) => normalizeName(name) === normalizeName(top))
+    requirements.slice(0, LINES_MAX).some((line) => nameOfRequirement(line.trim()) === normalizeName(top))
   );
 }

@@ -43,7 +43,7 @@ export type Project = {
   readonly buildText: string;
 };
 
-/** A package that is not Python code. */
+/** Nothing is known: a package that is not Python code, or a wheel before its metadata is read. */
 export const NO_PROJECT: Project = {
   metadata: NO_METADATA,
   roots: [],

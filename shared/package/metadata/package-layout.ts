@@ -17,7 +17,7 @@ export type PackageTree = {
 const REQUIREMENTS_FILE = 'requirements.txt';
 
 /** Build and test files, which are never the program. */
-const NO_PROGRAMS: ReadonlySet<string> = new Set(['setup', 'conftest', 'noxfile']);
+export const NO_PROGRAMS: ReadonlySet<string> = new Set(['setup', 'conftest', 'noxfile']);
 
 /**
  * Decides the root of a package, its style, and what its program needs. Intake pins the layout on the job, and VMs

@@ -17,7 +17,6 @@ const pyprojectSchema = z.object({
       version: z.string().optional(),
       dependencies: strings.optional(),
       'requires-python': z.string().optional(),
-      scripts: z.record(z.string(), z.string()).optional().catch(undefined),
     })
     .optional(),
   tool: z
@@ -55,8 +54,6 @@ export type Pyproject = {
   readonly roots: readonly PackageRoot[];
   /** Codes of disabled lint checks: `[tool.dropforge] ignore`. */
   readonly ignoredChecks: readonly string[];
-  /** `[project.scripts]`: the commands that pip installs, by name, as `module:function`. */
-  readonly scripts: Readonly<Record<string, string>>;
 };
 
 /** Parses pyproject.toml; returns a problem if it is invalid, with the line of a TOML syntax error. */
@@ -87,7 +84,6 @@ export function readPyproject(text: string, path: string): Pyproject | Problem {
     },
     roots: rootsOf(tool),
     ignoredChecks: tool?.dropforge?.ignore ?? [],
-    scripts: project?.scripts ?? {},
   };
 }
 

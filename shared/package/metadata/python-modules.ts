@@ -1,7 +1,7 @@
 import { findTop } from '#shared/package/archive/archive-checks.ts';
 import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageFiles, PackageRoot, Project } from '#shared/package/metadata/package-files.ts';
-import { decideLayout, type PackageTree } from '#shared/package/metadata/package-layout.ts';
+import { decideLayout, NO_PROGRAMS, type PackageTree } from '#shared/package/metadata/package-layout.ts';
 import { editDistance } from '#shared/text/nearest-name.ts';
 
 /** Python modules of a package by dotted name. */
@@ -22,9 +22,6 @@ const SIMILAR_COUNT_MAX = 3;
 const COMPARED_NAMES_MAX = 2_000;
 const COMPARED_CHARACTERS_MAX = 100;
 
-/** Build and test scripts, which are not installed. */
-const EXCLUDED: ReadonlySet<string> = new Set(['setup', 'conftest', 'noxfile']);
-
 export function findModules(files: PackageFiles, roots: readonly PackageRoot[]): PythonModules {
   const runnable = new Map<string, string>();
   const packages = new Set<string>();
@@ -37,7 +34,7 @@ export function findModules(files: PackageFiles, roots: readonly PackageRoot[]):
       packages.add(name.slice(0, -'.__init__'.length));
     } else if (name.endsWith('.__main__')) {
       runnable.set(name.slice(0, -'.__main__'.length), path);
-    } else if (!runnable.has(name) && !EXCLUDED.has(name)) {
+    } else if (!runnable.has(name) && !NO_PROGRAMS.has(name)) {
       runnable.set(name, path);
     }
   }

@@ -14,7 +14,7 @@ import { readSetupArguments, type SetupLiteral } from '#shared/package/metadata/
 /** By default, setuptools finds packages next to setup.py and in src/ ("automatic discovery"). */
 const DISCOVERED_ROOTS: readonly PackageRoot[] = [rootOf('src'), rootOf('')];
 
-const NO_PYPROJECT: Pyproject = { metadata: NO_METADATA, roots: [], ignoredChecks: [], scripts: {} };
+const NO_PYPROJECT: Pyproject = { metadata: NO_METADATA, roots: [], ignoredChecks: [] };
 
 /**
  * Reads the project of a source distribution or of a zip of its directory. Generated metadata (PKG-INFO) takes

@@ -1,13 +1,7 @@
 import { type Architecture, COMPUTE_ARCHITECTURES } from '#shared/domain/architecture.ts';
 import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
-import {
-  NO_METADATA,
-  normalizeName,
-  readCoreMetadata,
-  readHeaderFields,
-} from '#shared/package/metadata/core-metadata.ts';
-import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
-import { rootOf } from '#shared/package/metadata/package-files.ts';
+import { normalizeName, readCoreMetadata, readHeaderFields } from '#shared/package/metadata/core-metadata.ts';
+import { NO_PROJECT, type PackageFiles, type Project, rootOf } from '#shared/package/metadata/package-files.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 
 /** `name-version(-build)`, followed by three tags, each possibly several joined by dots (PEP 425, 427). */
@@ -51,15 +45,9 @@ export function readWheel(name: string, files: PackageFiles, findings: Findings)
     findings.addProblem(packageProblem('WHEEL_PLATFORM_UNSUITABLE', message));
   }
   const distInfo = findDistInfo(files, findings);
-  const base = {
-    roots: [rootOf(''), ...dataRootsOf(files)],
-    ignoredChecks: [],
-    requirementFiles: [],
-    hasComputedRequirements: false,
-    buildText: '',
-  };
+  const base = { ...NO_PROJECT, roots: [rootOf(''), ...dataRootsOf(files)] };
   if (distInfo === null) {
-    return { ...base, metadata: NO_METADATA, wheelTags: [] };
+    return base;
   }
   const metadata = readCoreMetadata(requireText(`${distInfo}/METADATA`, files, findings) ?? '');
   if (

@@ -16,27 +16,20 @@ import { findTensorflow1, type Tensorflow1Use } from '#shared/package/scan/tenso
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
-/** Limits of scanning files for lint evidence in one inspection; files beyond them are not scanned. */
-export const SCAN_LIMITS = {
-  /** All Python sources. */
-  sourcesBytesMax: 2 * MIB,
-  sourceCountMax: 500,
-  /** One Python source: longer ones are usually generated or contain data. */
-  sourceBytesMax: 256 * KIB,
-  /** All further Python sources, of which only the inline metadata is read: it decides what is installed. */
-  scriptsBytesMax: 32 * MIB,
-  scriptCountMax: 5_000,
-  scriptBytesMax: 4 * MIB,
-  /** All files whose names suggest credentials. A service account key has 2.4 KiB. */
-  secretsBytesMax: 1 * MIB,
-  secretCountMax: 500,
-  secretBytesMax: 16 * KIB,
-  /** requirements.txt and similar files: exported ones list every package with checksums. */
-  requirementFileBytesMax: 128 * KIB,
-  requirementFileCountMax: 4,
-  /** Findings of one kind. */
-  findingCountMax: 50,
-} as const;
+/** The size of one file, and the size and number of all files together. */
+type Budget = { readonly fileBytesMax: number; readonly bytesMax: number; readonly countMax: number };
+
+/** Python sources: longer ones are usually generated or contain data. */
+const SOURCES: Budget = { fileBytesMax: 256 * KIB, bytesMax: 2 * MIB, countMax: 500 };
+/** Further Python sources, of which only the inline metadata is read: it decides what is installed. */
+const SCRIPTS: Budget = { fileBytesMax: 4 * MIB, bytesMax: 32 * MIB, countMax: 5_000 };
+/** Files whose names suggest credentials. A service account key has 2.4 KiB. */
+const SECRETS: Budget = { fileBytesMax: 16 * KIB, bytesMax: 1 * MIB, countMax: 500 };
+/** requirements.txt and similar files: exported ones list every package with checksums. */
+const REQUIREMENTS: Budget = { fileBytesMax: 128 * KIB, bytesMax: 512 * KIB, countMax: 4 };
+
+/** Findings of one kind. */
+export const SCAN_FINDING_COUNT_MAX = 50;
 
 /** Evidence from the files of an archive. Paths are relative to the archive and not sanitized. */
 export type FileEvidence = {
@@ -79,59 +72,28 @@ const JOB_DIR = /job[-_]?dir/i;
 /** In the root or the only top-level directory. */
 const REQUIREMENT_FILE = /^(?:[^/]+\/)?requirements[\w.-]*\.txt$/;
 
-type Budget = { readonly bytesMax: number; readonly countMax: number; readonly fileBytesMax: number };
+function createEvidence() {
+  const credentials: FileEvidence['credentials'][number][] = [];
+  return {
+    isComplete: true,
+    imports: new Set<string>(),
+    moduleImports: new Map<string, readonly ModuleImport[]>(),
+    traits: new Set<ProgramTrait>(),
+    scriptBlocks: new Map<string, string>(),
+    distribution: new Set<DistributionIndicator>(),
+    python2Lines: new Map<string, number>(),
+    tensorflow1: new Map<string, Tensorflow1Use>(),
+    relativePaths: new Map<string, readonly RelativePath[]>(),
+    mentionsJobDir: false,
+    credentials,
+    requirementFiles: new Map<string, string>(),
+  };
+}
 
-const SOURCES: Budget = {
-  bytesMax: SCAN_LIMITS.sourcesBytesMax,
-  countMax: SCAN_LIMITS.sourceCountMax,
-  fileBytesMax: SCAN_LIMITS.sourceBytesMax,
-};
-const SCRIPTS: Budget = {
-  bytesMax: SCAN_LIMITS.scriptsBytesMax,
-  countMax: SCAN_LIMITS.scriptCountMax,
-  fileBytesMax: SCAN_LIMITS.scriptBytesMax,
-};
-const SECRETS: Budget = {
-  bytesMax: SCAN_LIMITS.secretsBytesMax,
-  countMax: SCAN_LIMITS.secretCountMax,
-  fileBytesMax: SCAN_LIMITS.secretBytesMax,
-};
-const REQUIREMENTS: Budget = {
-  bytesMax: SCAN_LIMITS.requirementFileBytesMax * SCAN_LIMITS.requirementFileCountMax,
-  countMax: SCAN_LIMITS.requirementFileCountMax,
-  fileBytesMax: SCAN_LIMITS.requirementFileBytesMax,
-};
-
-type MutableEvidence = {
-  isComplete: boolean;
-  readonly imports: Set<string>;
-  readonly moduleImports: Map<string, readonly ModuleImport[]>;
-  readonly traits: Set<ProgramTrait>;
-  readonly scriptBlocks: Map<string, string>;
-  readonly distribution: Set<DistributionIndicator>;
-  readonly python2Lines: Map<string, number>;
-  readonly tensorflow1: Map<string, Tensorflow1Use>;
-  readonly relativePaths: Map<string, readonly RelativePath[]>;
-  mentionsJobDir: boolean;
-  readonly credentials: { readonly path: string; readonly kind: CredentialKind }[];
-  readonly requirementFiles: Map<string, string>;
-};
+type MutableEvidence = ReturnType<typeof createEvidence>;
 
 export function createFileScan(): FileScan {
-  const evidence: MutableEvidence = {
-    isComplete: true,
-    imports: new Set(),
-    moduleImports: new Map(),
-    traits: new Set(),
-    scriptBlocks: new Map(),
-    distribution: new Set(),
-    python2Lines: new Map(),
-    tensorflow1: new Map(),
-    relativePaths: new Map(),
-    mentionsJobDir: false,
-    credentials: [],
-    requirementFiles: new Map(),
-  };
+  const evidence = createEvidence();
   const admitSource = createQuota(SOURCES);
   const admitScript = createQuota(SCRIPTS);
   const scripts = new Set<string>();
@@ -173,7 +135,7 @@ function scanFile(evidence: MutableEvidence, path: string, text: string): void {
   if (path.endsWith('.py')) {
     scanSource(evidence, path, text);
   }
-  const kind = evidence.credentials.length < SCAN_LIMITS.findingCountMax ? findCredential(path, text) : null;
+  const kind = evidence.credentials.length < SCAN_FINDING_COUNT_MAX ? findCredential(path, text) : null;
   if (kind !== null) {
     evidence.credentials.push({ path, kind });
   }
@@ -186,7 +148,7 @@ function scanSource(evidence: MutableEvidence, path: string, text: string): void
   addAll(evidence.traits, findTraits(text, code));
   addAll(evidence.distribution, findDistribution(text, code));
   const line = findPython2(code);
-  if (line !== null && evidence.python2Lines.size < SCAN_LIMITS.findingCountMax) {
+  if (line !== null && evidence.python2Lines.size < SCAN_FINDING_COUNT_MAX) {
     evidence.python2Lines.set(path, line);
   }
   evidence.mentionsJobDir ||= JOB_DIR.test(text);
@@ -196,7 +158,7 @@ function scanSource(evidence: MutableEvidence, path: string, text: string): void
   }
   addScriptBlock(evidence, path, text);
   const use = findTensorflow1(code);
-  if (use !== null && evidence.tensorflow1.size < SCAN_LIMITS.findingCountMax) {
+  if (use !== null && evidence.tensorflow1.size < SCAN_FINDING_COUNT_MAX) {
     evidence.tensorflow1.set(path, use);
   }
 }

@@ -1,6 +1,6 @@
 import { type Conclusion, diagnose } from '#shared/diagnosis/diagnose.ts';
 import type { JobFacts } from '#shared/diagnosis/job-facts.ts';
-import { type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
+import { CAUSES, type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import { classifyUnhealthy } from '#shared/domain/health-cause.ts';
 import { clip } from '#shared/domain/job-size.ts';
@@ -9,25 +9,12 @@ import type { ReplicaExit } from '#shared/domain/replica.ts';
 
 type OtherReason = Exclude<ExitFacts['reason'], 'UNHEALTHY'>;
 
-const CODE_OF: Readonly<Record<Exclude<OtherReason, 'EXITED'>, CauseCode>> = {
-  PREEMPTED: 'PREEMPTED',
+/** The causes of the reasons that have another name than their cause. */
+const CODE_OF: Readonly<Record<Exclude<OtherReason, CauseCode | 'EXITED'>, CauseCode>> = {
   // The control plane stops replicas that are closed or fenced off, and those of a job that is stopped early, which may
   // exit in any way. Any other stop came from the machine.
   STOPPED: 'VM_TERMINATED',
   MAX_RUNNING_TIME: 'MAX_RUNNING_TIME_EXCEEDED',
-  OUT_OF_MEMORY: 'OUT_OF_MEMORY',
-  DISK_FULL: 'DISK_FULL',
-  PACKAGE_UNREADABLE: 'PACKAGE_UNREADABLE',
-  INSTALL_FAILED: 'INSTALL_FAILED',
-  IMAGE_PULL_FAILED: 'IMAGE_PULL_FAILED',
-  CONTAINER_NOT_STARTED: 'CONTAINER_NOT_STARTED',
-  JOB_DIR_UNWRITABLE: 'JOB_DIR_UNWRITABLE',
-  CHECKPOINT_UNREADABLE: 'CHECKPOINT_UNREADABLE',
-  DISK_TOO_SMALL: 'DISK_TOO_SMALL',
-  SERVICE_UNREACHABLE: 'SERVICE_UNREACHABLE',
-  SECRET_UNAVAILABLE: 'SECRET_UNAVAILABLE',
-  GPU_MISSING: 'GPU_MISSING',
-  GPU_FAILED: 'GPU_FAILED',
   AGENT_FAILED: 'INTERNAL_ERROR',
 };
 
@@ -70,12 +57,16 @@ function perimeterCauseOf({ reason, message, evidence }: ExitFacts): Cause | und
 /** The code of an agent's own reason stays. A GPU that failed is the cause of a signal, too. */
 function codeOf({ signal }: ExitFacts, reason: OtherReason, conclusion: Conclusion | undefined): CauseCode {
   if (reason !== 'EXITED') {
-    return CODE_OF[reason];
+    return isCauseCode(reason) ? reason : CODE_OF[reason];
   }
   if (signal !== null && conclusion?.code !== 'GPU_FAILED') {
     return 'PROGRAM_KILLED';
   }
   return conclusion?.code ?? 'PROGRAM_FAILED';
+}
+
+function isCauseCode(name: string): name is CauseCode {
+  return Object.hasOwn(CAUSES, name);
 }
 
 function messageOf(exit: ExitFacts, jobId: string, conclusion: Conclusion | undefined): string {

@@ -8,7 +8,6 @@ import type { ExitFacts } from '#shared/domain/exit-report.ts';
 /** A diagnosis, and what the cause takes from it. */
 export type Conclusion = {
   readonly diagnosis: Diagnosis;
-  readonly label: Label;
   readonly code: CauseCode;
   /** The failure in one sentence; null if the exception says it. */
   readonly explanation: string | null;
@@ -79,7 +78,6 @@ function conclude(root: Root, { reason, evidence, message }: ExitFacts, facts: J
   const general = LABELS[label];
   const lines = evidence.length === 0 ? [message] : evidence;
   return {
-    label,
     code: rule?.code ?? general.code,
     explanation: rule?.explain?.(groups) ?? (label === 'user_exception' || rule === null ? null : general.explanation),
     diagnosis: {

@@ -12,7 +12,6 @@ export type JobFacts = {
     readonly machineType: string;
     readonly accelerator: { readonly type: string; readonly count: number } | null;
   } | null;
-  readonly replicaCount: number;
   readonly bootDiskGib: number | null;
   /** The last measurements before the exit. */
   readonly usage: ReplicaUsage | null;
@@ -23,22 +22,6 @@ export type JobFacts = {
   readonly moreGpuMemory: readonly string[];
   readonly moreMemory: readonly string[];
 };
-
-/** For a job of which only the id is known. */
-export function factsOf(jobId: string): JobFacts {
-  return {
-    jobId,
-    args: [],
-    machine: null,
-    replicaCount: 1,
-    bootDiskGib: null,
-    usage: null,
-    health: [],
-    warnings: [],
-    moreGpuMemory: [],
-    moreMemory: [],
-  };
-}
 
 /** An argument that sets the batch size, with its value. */
 export type BatchSize = { readonly name: string; readonly size: number };

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packAgent } from '#infra/vm-agent/pack-agent.ts';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
-import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { configure, SOURCES } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
 import { makeSdist } from '../support/agent/vm-agent-package.ts';
+import { factsOf } from '../support/diagnosis/job-facts.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
 

@@ -4,7 +4,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
-import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { classOf } from '#shared/domain/cause.ts';
 import { imageDiskBytesOf } from '#shared/domain/container.ts';
 import { configure, until } from '../support/agent/vm-agent-cloud.ts';
@@ -17,6 +16,7 @@ import {
   type RegistryUnderTest,
   startRegistryUnderTest,
 } from '../support/containers/registry-under-test.ts';
+import { factsOf } from '../support/diagnosis/job-facts.ts';
 
 const PASSWORD = 'correct-horse-battery';
 const { cloud, machine, ended } = startMachineForEachTest();

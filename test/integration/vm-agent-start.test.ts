@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
-import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { classOf } from '#shared/domain/cause.ts';
 import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
 import { makeSdist } from '../support/agent/vm-agent-package.ts';
+import { factsOf } from '../support/diagnosis/job-facts.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
 

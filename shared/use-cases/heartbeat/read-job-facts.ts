@@ -16,7 +16,6 @@ export function readJobFacts({ jobId, spec, warnings }: Job, { role, usage, heal
     jobId,
     args: (group.program ?? spec.program).args,
     machine: { machineType, accelerator },
-    replicaCount: spec.replicaGroups.reduce((sum, { count }) => sum + count, 0),
     bootDiskGib: group.bootDiskGib,
     usage,
     health: health ?? [],

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
-import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { type CauseCode, classOf, EVIDENCE_LINES_MAX } from '#shared/domain/cause.ts';
 import type { ExitFacts } from '#shared/domain/exit-report.ts';
+import { factsOf } from '../../support/diagnosis/job-facts.ts';
 
 function facts(change: Partial<ExitFacts>): ExitFacts {
   return { reason: 'EXITED', exitCode: 1, signal: null, message: 'The program ended.', evidence: [], ...change };

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
-import { factsOf, findBatchSize, type JobFacts } from '#shared/diagnosis/job-facts.ts';
+import { findBatchSize, type JobFacts } from '#shared/diagnosis/job-facts.ts';
 import { RULES } from '#shared/diagnosis/rules/all-rules.ts';
 import { LABELS } from '#shared/diagnosis/rules/labels.ts';
 import { CAUSES, type Cause } from '#shared/domain/cause.ts';
 import { NO_USAGE } from '#shared/domain/replica.ts';
+import { factsOf } from '../../support/diagnosis/job-facts.ts';
 
 const T4 = { machineType: 'n1-standard-8', accelerator: { type: 'nvidia-tesla-t4', count: 1 } };
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
-import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import type { DecisiveFinding } from '#shared/domain/health.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
+import { factsOf } from '../../support/diagnosis/job-facts.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 const START = [

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
-import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { CAUSES, type Cause, causeOf, classOf, remedyOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, isPlaced, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
 import { RULES, transition } from '#shared/domain/rules/transition.ts';
 import { INTERRUPTIONS_IN_ROW_MAX, STABLE_RUN_MS, TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { parseStoredJob } from '#shared/protocol/stored-record.ts';
+import { factsOf } from '../../support/diagnosis/job-facts.ts';
 import { eventsFor, holdingJob, INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
 /** The fields by which an event names what it is about; one that names an earlier one is outdated. */

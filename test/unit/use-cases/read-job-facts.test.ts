@@ -18,7 +18,7 @@ function factsFor(change: Partial<ReplicaGroup>) {
 describe('the facts of a job for its diagnosis', () => {
   it('have the machine of the replica, its measurements and the arguments of its program', () => {
     const facts = factsFor({ machineType: 'n1-standard-8', accelerator: null });
-    expect(facts).toMatchObject({ machine: { machineType: 'n1-standard-8' }, usage: heartbeat.usage, replicaCount: 1 });
+    expect(facts).toMatchObject({ machine: { machineType: 'n1-standard-8' }, usage: heartbeat.usage });
     expect(facts.args).toEqual(queuedJob().spec.program.args);
   });
 

@@ -6,15 +6,10 @@ import { programName } from '#cli/core/program-name.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { TrialView } from '#shared/protocol/tuning-view.ts';
+import { isEnded } from '#shared/views/describe/is-ended.ts';
 
 /** Consecutive retryable failures to tolerate: about five minutes on a deployment. */
 const RETRIES_MAX = 60;
-
-const TERMINAL_STATES: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED']);
-
-export function isTerminalState({ state }: Pick<JobView, 'state'>): boolean {
-  return TERMINAL_STATES.has(state);
-}
 
 /** Awaits `work`; if the user interrupts it, throws an Interruption which says that the job is still running. */
 export async function reportInterruption<T>(
@@ -53,7 +48,7 @@ export async function followJob(api: ApiClient, jobId: string, options: FollowOp
     try {
       const job = await readJob();
       await onJob?.(job);
-      if (isTerminalState(job)) {
+      if (isEnded(job)) {
         return job;
       }
       retries = 0;
@@ -117,9 +112,7 @@ export async function streamLogs(
         cursor = page.cursor;
         page.entries.forEach(onEntry);
         // While the job is running, a short page is the last one for this poll.
-        const isLastPage = isTerminalState(job)
-          ? page.entries.length === 0
-          : page.entries.length < LOG_ENTRIES_PER_PAGE_MAX;
+        const isLastPage = isEnded(job) ? page.entries.length === 0 : page.entries.length < LOG_ENTRIES_PER_PAGE_MAX;
         if (isLastPage) {
           return;
         }

@@ -9,7 +9,8 @@ import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { describeHistory } from '#cli/render/describe-history.ts';
 import { describeJob } from '#cli/render/describe-job.ts';
 import { describeReport } from '#cli/render/describe-report.ts';
-import { describeTuning, isTuningJob } from '#cli/render/describe-tuning.ts';
+import { isTuningJob } from '#cli/render/describe-tuning.ts';
+import { joinSections } from '#cli/render/format.ts';
 import { sortBestFirst } from '#cli/render/sort-trials.ts';
 import { toTrainingOutput } from '#cli/render/training-output.ts';
 import { readReport, readVerdict } from '#cli/submit/upload-job.ts';
@@ -64,13 +65,11 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
       // Intake's warnings are in the report, which the user may have deleted.
       const report = await readReport(objects, readGsUri(job.report));
       const warnings = report?.warnings ?? [];
-      const options = { warnings, nowMs: Date.now(), output: io.stdout, pageUrl: target.pageUrl };
-      const text = isTuningJob(job)
-        ? describeTuning(job, { ...options, top: sortBestFirst(trials, job.tuning).slice(0, TOP_TRIALS_COUNT) })
-        : describeJob(job, options);
+      const top = isTuningJob(job) ? sortBestFirst(trials, job.tuning).slice(0, TOP_TRIALS_COUNT) : [];
+      const options = { warnings, top, nowMs: Date.now(), output: io.stdout, pageUrl: target.pageUrl };
       print({
         json: toJson({ ...job, history, warnings: [...warnings, ...job.warnings] }, trials),
-        text: [text, describeHistory(history).join('\n')].filter(Boolean).join('\n\n'),
+        text: joinSections([[describeJob(job, options)], describeHistory(history)]),
       });
       return 0;
     },

@@ -4,16 +4,15 @@ import type { Command, Flag, Output } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_LIST_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
-import { describeKeptBriefly } from '#cli/render/describe-job.ts';
-import { countProgress } from '#cli/render/describe-tuning.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paintState } from '#cli/render/paint.ts';
 import { readField } from '#cli/render/read-field.ts';
 import { JOB_STATES } from '#shared/domain/job-state.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/job-view.ts';
 import { formatValue } from '#shared/text/format-number.ts';
-import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
+import { formatAgo, formatSpan } from '#shared/text/format-time.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
+import { describeKeptBriefly } from '#shared/views/describe/describe-kept.ts';
 
 const JOBS_COUNT_MAX = 10_000;
 const JOBS_COUNT_DEFAULT = 20;
@@ -92,7 +91,7 @@ function formatJobs(
     job.jobId,
     paintState(job.state, output),
     formatAgo(job.createTime, nowMs),
-    formatDurationOf(job, nowMs),
+    formatSpan(job, nowMs),
     job.tuning === null ? String(job.attempt) : '-',
     ...(hasTunings ? [describeTrials(job)] : []),
     [job.cause?.code ?? job.waitingFor?.code ?? describeCodes(job), describeKeptBriefly(job)]
@@ -111,13 +110,7 @@ function describeTrials({ tuning }: JobView): string {
   const objective = tuning.best?.objective ?? null;
   const best = objective === null ? '' : `, best ${formatValue(objective)}`;
   const optimal = tuning.optimal === null ? '' : `, ${tuning.optimal.count} optimal`;
-  return `${countProgress(tuning)} trials${best}${optimal}`;
-}
-
-function formatDurationOf({ startTime, endTime }: JobView, nowMs: number): string {
-  return startTime === null
-    ? ''
-    : formatDuration((endTime === null ? nowMs : Date.parse(endTime)) - Date.parse(startTime));
+  return `${tuning.endedTrialCount}/${tuning.trialsMax} trials${best}${optimal}`;
 }
 
 /** The warnings of a job that has no cause: `warning: METRIC_NOT_FINITE`. */

@@ -2,10 +2,6 @@ import { findTarget } from '#cli/client/find-target.ts';
 import type { Command } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
-import { describeKept } from '#cli/render/describe-job.ts';
-import { describeWarnings } from '#cli/render/describe-report.ts';
-import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
-import { paintState } from '#cli/render/paint.ts';
 import { streamJob } from '#cli/submit/stream-job.ts';
 import { trialJobIdOf } from '#shared/tuning/trial.ts';
 
@@ -14,16 +10,12 @@ export const jobsStreamLogs: Command = {
   flags: [{ name: 'trial', value: 'N', summary: 'print the log of this trial of a tuning job' }, ...GCLOUD_JOB_FLAGS],
   notes: 'Of a tuning job without --trial, prints a line for each trial that has ended.',
   async run(invocation) {
-    const { io, operands, flag } = invocation;
+    const { operands, flag } = invocation;
     const [jobId = ''] = operands;
     const streamed = readTrial(jobId, flag('trial'));
     const target = await findTarget(invocation);
     checkJobFlags(invocation, target);
-    const job = await streamJob(invocation, target, streamed);
-    const title = `Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`;
-    const best = isTuningJob(job) ? [describeResult(job)] : [];
-    const end = [...describeKept(job), ...describeWarnings(job.warnings, io.stderr)];
-    io.stderr.write(`${[title, ...best, ...end].join('\n')}\n`);
+    await streamJob(invocation, target, streamed);
     return 0;
   },
 };

@@ -4,9 +4,7 @@ import { followJob, reportInterruption } from '#cli/client/follow-job.ts';
 import type { Command } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
-import { describeCause, describeKept } from '#cli/render/describe-job.ts';
-import { describeWarnings } from '#cli/render/describe-report.ts';
-import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
+import { describeEnd } from '#cli/render/describe-job.ts';
 import { paintState } from '#cli/render/paint.ts';
 
 /** One week: the maximum running time of a job. */
@@ -33,10 +31,7 @@ export const jobsWait: Command = {
         : error;
     });
     const job = await reportInterruption(jobId, { signal: io.interrupted, work });
-    const title = `${job.jobId}  ${paintState(job.state, io.stdout)}`;
-    const best = isTuningJob(job) ? [describeResult(job)] : [];
-    const end = [...describeCause(job), ...describeKept(job), ...describeWarnings(job.warnings, io.stdout)];
-    const text = [title, ...best, ...end].join('\n');
+    const text = describeEnd(`${job.jobId}  ${paintState(job.state, io.stdout)}`, job, io.stdout);
     print({ json: job, text });
     return job.state === 'SUCCEEDED' ? 0 : 1;
   },

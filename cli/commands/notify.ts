@@ -7,8 +7,8 @@ import {
   type NotificationOutcome,
 } from '#cli/client/notification-client.ts';
 import type { Command } from '#cli/core/command.ts';
-import { formatUtc } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
+import { formatUtc } from '#shared/text/format-time.ts';
 
 /** A cold start of the function, and the 10 seconds that a channel has to answer. */
 const TEST_MS_MAX = 45_000;
@@ -70,7 +70,9 @@ export const notifyList: Command = {
     const target = await findTarget(invocation);
     const { channels, failed } = await createNotificationClient(target.api, io.interrupted).list();
     const table = formatTable(['CHANNEL', 'KIND', 'STATES', 'LABELS', 'LAST', 'AT'], channels.map(rowOf));
-    const problems = failed.map(({ channel, title, problem, at }) => `${timeOf(at)}  ${channel}  ${title}: ${problem}`);
+    const problems = failed.map(
+      ({ channel, title, problem, at }) => `${formatUtc(at)}  ${channel}  ${title}: ${problem}`,
+    );
     const none = 'There are no notification channels. docs/notifications.md describes how to add one.';
     const text = [
       channels.length === 0 ? none : table,
@@ -89,10 +91,6 @@ function rowOf({ channel, kind, states, labels, last }: ListedChannel): readonly
     states.join(' '),
     filter.join(' ') || '-',
     last?.outcome ?? '-',
-    last === null ? '-' : timeOf(last.at),
+    last === null ? '-' : formatUtc(last.at),
   ];
-}
-
-function timeOf(at: number): string {
-  return formatUtc(new Date(at).toISOString());
 }

@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { openSecretClient } from '#cli/client/secret-client.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
-import { formatUtc } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { SECRET_BYTES_MAX } from '#infra/embedded/secret-manager/secret-store.ts';
+import { formatUtc } from '#shared/text/format-time.ts';
 
 export const secretsCreate: Command = {
   operands: [{ name: 'NAME', summary: 'name of the secret: letters, digits, "_" and "-"', count: 'one' }],

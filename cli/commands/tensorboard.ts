@@ -3,13 +3,13 @@ import { createAdminClient } from '#cli/client/admin-client.ts';
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findCloud } from '#cli/client/find-cloud.ts';
 import { findTarget } from '#cli/client/find-target.ts';
-import { isTerminalState } from '#cli/client/follow-job.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { MASTER } from '#shared/domain/job.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
+import { isEnded } from '#shared/views/describe/is-ended.ts';
 
 export const tensorboard: Command = {
   operands: [{ name: 'JOB', summary: 'job id', count: 'one' }],
@@ -28,7 +28,7 @@ export const tensorboard: Command = {
 
 /** Reads the output directory of the master while its VM runs, otherwise a copy of the job directory. */
 async function commandForFiles(job: JobView, invocation: Invocation): Promise<string> {
-  if (job.tuning !== null || isTerminalState(job)) {
+  if (job.tuning !== null || isEnded(job)) {
     const copy = `${programName()} cp -r ${quoteForShell(job.jobDir)} .`;
     return `${copy} && ${logdir(posix.basename(job.jobDir))}`;
   }

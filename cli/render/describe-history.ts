@@ -1,18 +1,18 @@
-import { formatUtc } from '#cli/render/format.ts';
+import { describeBlock } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { elapsedMs } from '#shared/domain/history.ts';
 import type { HistoryEntry } from '#shared/domain/history-entry.ts';
-import { formatDuration } from '#shared/text/format-time.ts';
+import { formatDuration, formatUtc } from '#shared/text/format-time.ts';
 
 /** Formats the history of a job or tuning with the time between two events; no lines if it is empty. */
 export function describeHistory(history: readonly HistoryEntry[]): readonly string[] {
   const rows = history.map((entry, index) => {
     const afterMs = elapsedMs(history[index - 1]?.at, entry.at);
     const after = afterMs === null ? '' : `+${formatDuration(afterMs)}`;
-    return [formatUtc(new Date(entry.at).toISOString()), after, ...formatChange(entry)];
+    return [formatUtc(entry.at), after, ...formatChange(entry)];
   });
   const table = formatTable(['TIME', 'AFTER', ...CHANGE_COLUMNS], rows);
-  return rows.length === 0 ? [] : ['History', ...table.split('\n').map((line) => `  ${line}`)];
+  return rows.length === 0 ? [] : describeBlock('History', table);
 }
 
 export const CHANGE_COLUMNS = ['STATE', 'EVENT', 'ATTEMPT', 'DETAILS'] as const;

@@ -1,17 +1,20 @@
 import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
-import { formatMoment } from '#cli/render/format.ts';
-import { formatImages } from '#cli/render/format-images.ts';
+import { formatTrials } from '#cli/render/describe-trial.ts';
+import { describeResult } from '#cli/render/describe-tuning.ts';
+import { describeBlock, formatFacts, joinSections } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { LABELS } from '#shared/diagnosis/rules/labels.ts';
 import { CAUSES } from '#shared/domain/cause.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
-import { formatBytes, formatPercent, formatValue } from '#shared/text/format-number.ts';
-import { formatAgo, formatClock, formatDuration } from '#shared/text/format-time.ts';
-import { formatUsd } from '#shared/text/format-usd.ts';
+import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
+import { formatBytes, formatPercent } from '#shared/text/format-number.ts';
+import { formatAgo, formatSpan } from '#shared/text/format-time.ts';
+import { isKept } from '#shared/views/describe/describe-kept.ts';
+import { formatMetrics, type JobFactName, listJobFacts } from '#shared/views/describe/job-facts.ts';
 
 /** The length of the root line that is shown, which is enough to find it in the evidence. */
 const ROOT_CHARACTERS = 200;
@@ -19,6 +22,8 @@ const ROOT_CHARACTERS = 200;
 type RenderOptions = {
   /** Those of intake. */
   readonly warnings: readonly Problem[];
+  /** The best trials of a tuning, best first. */
+  readonly top: readonly TrialView[];
   readonly nowMs: number;
   readonly output: Output;
   /** Address of the page; null if a browser cannot open it without the user's identity. */
@@ -26,21 +31,45 @@ type RenderOptions = {
 };
 type ReplicaView = JobView['replicas'][number];
 
-/** Formats a job: its properties, cause, warnings, past attempts and replicas. */
-export function describeJob(job: JobView, { warnings, nowMs, output, pageUrl }: RenderOptions): string {
-  const title = `${paint(job.jobId, 'bold', output)}  ${paintState(job.state, output)}`;
-  const sections = [
-    [title, ...formatFacts(listFacts(job, nowMs))],
+const FACTS = [
+  ...['trial', 'created', 'started', 'ended', 'waitingFor', 'search', 'progress', 'best', 'optimal', 'recommended'],
+  ...['cost', 'forecast', 'stopped', 'resumes', 'machines', 'image', 'placement', 'attempt', 'output', 'submittedBy'],
+  ...['source', 'report', 'labels', 'kept'],
+] as const;
+
+/** Formats a job or tuning: its properties, cause, warnings, findings, trials or attempts, replicas, and what to do next. */
+export function describeJob(job: JobView, { warnings, top, nowMs, output, pageUrl }: RenderOptions): string {
+  const facts = listJobFacts(job, FACTS, nowMs).map(
+    ({ name, header, text }) => [header.toLowerCase(), `${text}${hintOf(name, job)}`] as const,
+  );
+  return joinSections([
+    [`${paint(job.jobId, 'bold', output)}  ${paintState(job.state, output)}`, ...formatFacts(facts)],
     describeCause(job, pageUrl),
     describeWarnings([...warnings, ...job.warnings], output),
     describeHealth(job, nowMs, output),
-    job.attempts.length === 0 ? [] : ['Past attempts', ...indent(describeAttempts(job, nowMs))],
-    job.replicas.length === 0 ? [] : ['Replicas', ...indent(describeReplicas(job.replicas, nowMs))],
-  ];
-  return sections
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join('\n'))
-    .join('\n\n');
+    ...(job.tuning === null || top.length === 0
+      ? []
+      : [
+          describeBlock(
+            job.tuning.optimal === null ? 'Best trials' : 'Optimal trials first',
+            formatTrials(top, job.tuning, output),
+          ),
+        ]),
+    job.attempts.length === 0 ? [] : describeBlock('Past attempts', describeAttempts(job, nowMs)),
+    job.replicas.length === 0 ? [] : describeBlock('Replicas', describeReplicas(job.replicas, nowMs)),
+    ...(job.tuning === null ? [] : [describeBlock('Next', listNextSteps(job, job.tuning).join('\n'))]),
+  ]);
+}
+
+/** The end of a job in lines: its state, the result of a tuning, the cause of a failure, its kept VM and its warnings. */
+export function describeEnd(title: string, job: JobView, output: Output): string {
+  return [
+    title,
+    ...(job.tuning === null ? [] : [describeResult(job.tuning)]),
+    ...describeCause(job),
+    ...listJobFacts(job, ['kept'], Date.now()).map(({ name, text }) => `${text}${hintOf(name, job)}`),
+    ...describeWarnings(job.warnings, output),
+  ].join('\n');
 }
 
 /** Describes the findings of the agents about the training, those that last first. */
@@ -56,89 +85,25 @@ function describeHealth({ health }: JobView, nowMs: number, output: Output): rea
   return lines.length === 0 ? [] : ['Health', ...lines];
 }
 
-type Facts = readonly (readonly [string, string | null])[];
-
-/** Formats facts as indented lines; those without a value are omitted. */
-export function formatFacts(facts: Facts): readonly string[] {
-  return facts
-    .filter(([, value]) => value !== null && value !== '')
-    .map(([name, value]) => `  ${name.padEnd(12)}${value}`);
-}
-
-function listFacts(job: JobView, nowMs: number): Facts {
-  const { placement, price } = job;
-  const machines = job.machines.map(
-    ({ role, count, machineType, accelerator }) =>
-      `${count} ${role} on ${machineType}${accelerator ? ` with ${accelerator}` : ''}`,
-  );
-  return [
-    ['trial', job.trial && describeTrial(job.trial)],
-    ['created', formatMoment(job.createTime, nowMs)],
-    ['started', job.startTime && formatMoment(job.startTime, nowMs)],
-    ['ended', job.endTime && formatMoment(job.endTime, nowMs)],
-    ['waiting for', job.waitingFor && describeWait(job.waitingFor)],
-    ['machines', machines.join(', ')],
-    ['image', formatImages(job.images)],
-    ['placement', placement && `${placement.zone}, ${placement.provisioningModel}, ${placement.machineImage}`],
-    ['attempt', String(job.attempt)],
-    ['output', job.jobDir],
-    ['submitted by', job.submittedBy],
-    ['source', job.source],
-    ['report', job.report],
-    [
-      'labels',
-      Object.entries(job.labels)
-        .map((label) => label.join('='))
-        .join(', '),
-    ],
-    ['price', describePrice(price)],
-    ['kept', describeKept(job).join('\n  ')],
-  ];
-}
-
-/** For how long the VM of the failed program is kept, or was, and how to look at it; empty if it is not kept. */
-export function describeKept({ jobId, kept }: JobView): readonly string[] {
-  if (kept === null) {
-    return [];
+/** The remedy for a fact, and the commands that show more of it. */
+function hintOf(name: JobFactName, { jobId, trial, waitingFor, kept }: JobView): string {
+  if (name === 'trial' && trial !== null) {
+    return `; for its values and measurements: ${programName()} trials ${trial.tuningId} ${trial.trialId}`;
   }
-  const { replica, vmName, untilTime, releaseTime, perHourUsd } = kept;
-  const rate = perHourUsd === null ? 'unknown price' : `${formatUsd(perHourUsd)}/h`;
-  if (releaseTime !== null) {
-    return [`VM ${vmName} (${replica}) was kept until ${formatClock(releaseTime)}, ${rate}`];
+  if (name === 'waitingFor' && waitingFor !== null) {
+    const remedy = remedyOfWait(waitingFor.code);
+    return remedy === undefined ? '' : `\n    → ${remedy}`;
   }
-  return [
-    `VM ${vmName} (${replica}) is kept until ${formatClock(untilTime)}, ${rate}`,
-    `  → Look at it: ${programName()} exec ${jobId}`,
-    `  → End it: ${programName()} jobs release ${jobId}`,
-  ];
+  return name === 'kept' && isKept({ kept })
+    ? `\n    → Look at it: ${programName()} exec ${jobId}\n    → End it: ${programName()} jobs release ${jobId}`
+    : '';
 }
 
-/** `VM kept until 14:30`, while it is billed; otherwise ''. */
-export function describeKeptBriefly({ kept }: JobView): string {
-  return kept === null || kept.releaseTime !== null ? '' : `VM kept until ${formatClock(kept.untilTime)}`;
-}
-
-function describeTrial({ tuningId, trialId }: NonNullable<JobView['trial']>): string {
-  return `${trialId} of tuning ${tuningId}; for its values and measurements: ${programName()} trials ${tuningId} ${trialId}`;
-}
-
-/** The cause of the wait and its remedy. The remedy of a stockout in CAUSES is for a job that failed because of it. */
-function describeWait({ code, message }: NonNullable<JobView['waitingFor']>): string {
-  const remedy =
-    code === 'STOCKOUT'
-      ? 'No action needed: all zones are retried until one has capacity or scheduling.maxWaitTime has passed.'
-      : Object.entries(CAUSES).find(([name]) => name === code)?.[1].remedy;
-  return remedy === undefined ? `${code}: ${message}` : `${code}: ${message}\n    → ${remedy}`;
-}
-
-/** The job's cost on Google Cloud, at list prices. */
-export function describePrice({ totalUsd, perHourUsd, billedSeconds, asOf }: JobView['price']): string {
-  const billed = `${formatDuration(billedSeconds * 1_000)} of VM time`;
-  if (totalUsd === null || perHourUsd === null) {
-    return `unknown for these machines (${billed})`;
-  }
-  const rate = `${formatUsd(perHourUsd)} per hour`;
-  return `${formatUsd(totalUsd)} on Google Cloud: ${billed} at ${rate} (list prices as of ${asOf})`;
+/** The remedy of a stockout in CAUSES is for a job that failed because of it. */
+function remedyOfWait(code: string): string | undefined {
+  return code === 'STOCKOUT'
+    ? 'No action needed: all zones are retried until one has capacity or scheduling.maxWaitTime has passed.'
+    : Object.entries(CAUSES).find(([name]) => name === code)?.[1].remedy;
 }
 
 /** `pageUrl`: address of the page, which has a section for each diagnosis, with examples; null if it has none. */
@@ -180,7 +145,7 @@ function describeAttempts(job: JobView, nowMs: number): string {
   const rows = job.attempts.map(({ attempt, zone, startTime, endTime, cause, message }) => [
     String(attempt),
     zone ?? '-',
-    startTime === null ? 'not started' : formatDuration(Date.parse(endTime) - Date.parse(startTime)),
+    formatSpan({ startTime, endTime }, nowMs) || 'not started',
     formatAgo(endTime, nowMs),
     cause === null ? '' : `${cause}: ${message ?? ''}`,
   ]);
@@ -205,9 +170,8 @@ export function describeProgress({
   stepsMax,
   metrics,
 }: Pick<ReplicaView, 'step' | 'stepsMax' | 'metrics'>): string {
-  const steps = step === null ? [] : [`step ${step}${stepsMax === null ? '' : ` of ${stepsMax}`}`];
-  const values = Object.entries(metrics).map(([name, value]) => `${name} ${formatValue(value)}`);
-  return [...steps, ...values].join(', ');
+  const steps = step === null ? '' : `step ${step}${stepsMax === null ? '' : ` of ${stepsMax}`}`;
+  return [steps, formatMetrics(metrics)].filter(Boolean).join(', ');
 }
 
 function describeUsage({ cpuFraction, memoryBytes, diskBytes, gpus }: ReplicaView): string {
@@ -222,6 +186,12 @@ function describeUsage({ cpuFraction, memoryBytes, diskBytes, gpus }: ReplicaVie
   return parts.filter(Boolean).join(', ');
 }
 
-function indent(text: string): readonly string[] {
-  return text.split('\n').map((line) => `  ${line}`);
+function listNextSteps({ jobId, jobDir, endTime }: JobView, tuning: TuningView): readonly string[] {
+  const best = tuning.best ?? tuning.optimal?.trials[0] ?? null;
+  return [
+    ...(endTime === null ? [`${programName()} jobs stream-logs ${jobId}`] : []),
+    `${programName()} trials ${jobId}`,
+    `${programName()} jobs stream-logs ${jobId} --trial ${best?.trialId ?? 1}`,
+    ...(best === null ? [] : [`${programName()} cp -r ${jobDir}/${best.trialId} .`]),
+  ];
 }

@@ -1,7 +1,7 @@
-import { formatUtc } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import type { SeriesIndex, SeriesKind, SeriesPage } from '#shared/protocol/metric-series.ts';
 import { formatInUnit, formatValue } from '#shared/text/format-number.ts';
+import { formatUtc } from '#shared/text/format-time.ts';
 
 type Series = SeriesIndex['series'][number];
 type Value = Series['last']['value'];

@@ -1,9 +1,9 @@
 import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
-import { formatImages } from '#cli/render/format-images.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import type { Report } from '#shared/protocol/report.ts';
+import { formatImages } from '#shared/text/describe-images.ts';
 
 /** Formats the verdict on a submission, with the problems to fix or the commands to follow the job. */
 export function describeReport(report: Report, output: Output): string {

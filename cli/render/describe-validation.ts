@@ -8,6 +8,7 @@ import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import { formatPercent } from '#shared/text/format-number.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+import { PROVISIONING_MODELS } from '#shared/views/describe/describe-machines.ts';
 
 /** With `--package`, what is sound but could be better. */
 export type Validation = JobFileValidation & { readonly hints?: readonly Problem[] };
@@ -73,8 +74,6 @@ export function describeUnchecked(images: readonly string[]): readonly string[] 
 
 type Plan = Pick<JobFileValidation, 'price' | 'trials' | 'parameters' | 'start'> & { readonly plan: JobPlan };
 
-const MODELS = { STANDARD: 'on demand', SPOT: 'Spot', FLEX_START: 'Flex-start' } as const;
-
 /** Formats the machines of a job and their price per hour as indented lines. */
 export function describePlan({ plan, price, trials, parameters, start }: Plan): readonly string[] {
   const rows = plan.groups.map(({ role, count, ...machine }) => [
@@ -82,7 +81,7 @@ export function describePlan({ plan, price, trials, parameters, start }: Plan): 
     String(count),
     machine.machineType,
     describeGpus(gpusOf(machine)),
-    MODELS[plan.provisioningModel],
+    PROVISIONING_MODELS[plan.provisioningModel] ?? '',
   ]);
   const table = formatTable(['ROLE', 'COUNT', 'MACHINE', 'GPUS PER VM', 'PROVISIONING'], rows).split('\n');
   const searched = [...parameters.flatMap(describeParameter), ...describeStart(start)].map(

@@ -2,16 +2,6 @@ import { relative } from 'node:path';
 import type { Output } from '#cli/core/command.ts';
 import { paint } from '#cli/render/paint.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
-import { formatAgo } from '#shared/text/format-time.ts';
-
-/** Formats a time as relative and absolute: `3 min ago (2026-11-21 06:44:49 UTC)`. */
-export function formatMoment(time: string, nowMs: number): string {
-  return `${formatAgo(time, nowMs)} (${formatUtc(time)})`;
-}
-
-export function formatUtc(time: string): string {
-  return `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
 
 /** Returns the path relative to the working directory if it is inside it, otherwise unchanged. */
 export function shortenPath(cwd: string, path: string): string {
@@ -26,4 +16,24 @@ export function formatLogEntry(entry: LogEntry, output: Pick<Output, 'hasColors'
   const origin = stream === 'agent' ? `${replica} agent` : replica;
   const line = severity === 'ERROR' ? paint(text, 'red', output) : text;
   return `${paint(`${time} ${origin}`, 'dim', output)}  ${line}`;
+}
+
+/** Formats facts as indented lines; those without a value are omitted. */
+export function formatFacts(facts: readonly (readonly [name: string, value: string | null])[]): readonly string[] {
+  return facts
+    .filter(([, value]) => value !== null && value !== '')
+    .map(([name, value]) => `  ${name.padEnd(12)}${value?.replaceAll(/\n(?! )/g, `\n${' '.repeat(14)}`)}`);
+}
+
+/** A title with a text of one or more lines below it. */
+export function describeBlock(title: string, text: string): readonly string[] {
+  return [title, ...text.split('\n').map((line) => `  ${line}`)];
+}
+
+/** Joins the sections that have lines with an empty line between them. */
+export function joinSections(sections: readonly (readonly string[])[]): string {
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');
 }

@@ -1,14 +1,13 @@
 import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
-import { formatFacts } from '#cli/render/describe-job.ts';
 import type { TuningJob } from '#cli/render/describe-tuning.ts';
-import { formatMoment } from '#cli/render/format.ts';
+import { describeBlock, formatFacts, joinSections } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { listObjectives, objectiveValues } from '#shared/protocol/objectives.ts';
 import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { formatValue } from '#shared/text/format-number.ts';
-import { formatDuration } from '#shared/text/format-time.ts';
+import { formatDuration, formatMoment } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** A trial with what its program has reported; a value that is not finite is a text. */
@@ -30,10 +29,7 @@ export function describeMeasuredTrial(trial: MeasuredTrial, { job, nowMs, output
   const { trialId, state, step, startTime, endTime, costUsd, reason, repeats, jobId } = trial;
   const objectives = objectiveValues(trial, job.tuning);
   const title = `${paint(`Trial ${trialId} of ${job.jobId}`, 'bold', output)}  ${paintState(state, output)}`;
-  const values = Object.entries(trial.parameters).map(([name, value]) => [
-    name,
-    typeof value === 'number' ? String(value) : value,
-  ]);
+  const values = Object.entries(trial.parameters).map(([name, value]) => [name, String(value)]);
   const facts = formatFacts([
     ...listObjectives(job.tuning).map(
       ({ metricId }, index) => [metricId, formatObjective(objectives[index], step)] as const,
@@ -47,12 +43,12 @@ export function describeMeasuredTrial(trial: MeasuredTrial, { job, nowMs, output
     ['job', jobId],
     ['output', `${job.jobDir}/${trialId}`],
   ]);
-  return [
-    [title, ...facts].join('\n'),
-    ['Values', ...indent(formatTable(['PARAMETER', 'VALUE'], values))].join('\n'),
-    ...(trial.curve.length === 0 ? [] : [['Measurements', ...indent(formatCurve(trial))].join('\n')]),
-    ['Next', ...indent(`${programName()} jobs stream-logs ${job.jobId} --trial ${trialId}`)].join('\n'),
-  ].join('\n\n');
+  return joinSections([
+    [title, ...facts],
+    describeBlock('Values', formatTable(['PARAMETER', 'VALUE'], values)),
+    trial.curve.length === 0 ? [] : describeBlock('Measurements', formatCurve(trial)),
+    describeBlock('Next', `${programName()} jobs stream-logs ${job.jobId} --trial ${trialId}`),
+  ]);
 }
 
 function formatObjective(objective: number | null | undefined, step: number | null): string {
@@ -70,8 +66,4 @@ function formatCurve({ curve }: MeasuredTrial): string {
     ...names.map((name) => formatValue(values[name] ?? '-')),
   ]);
   return formatTable(['STEP', 'ELAPSED', ...names], rows);
-}
-
-function indent(text: string): readonly string[] {
-  return text.split('\n').map((line) => `  ${line}`);
 }

@@ -3,14 +3,17 @@ import type { Target } from '#cli/client/find-target.ts';
 import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
 import type { Invocation } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { describeEnd } from '#cli/render/describe-job.ts';
 import { type BestSoFar, betterOf, formatEndedTrial } from '#cli/render/describe-trial.ts';
-import { describeSearch, isTuningJob } from '#cli/render/describe-tuning.ts';
+import { isTuningJob } from '#cli/render/describe-tuning.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
+import { paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { TrialView } from '#shared/protocol/tuning-view.ts';
+import { describeSearch } from '#shared/views/describe/describe-tuning.ts';
 
-/** Prints the log of a job, or of a tuning a line for each trial that has ended, until the job has ended. */
-export function streamJob(invocation: Invocation, target: Target, jobId: string): Promise<JobView> {
+/** Prints the log of a job, or of a tuning a line for each trial that has ended, until the job has ended, and how it has. */
+export async function streamJob(invocation: Invocation, target: Target, jobId: string): Promise<JobView> {
   const { io, print } = invocation;
   const signal = io.interrupted;
   const work = streamLogs(createApiClient(target.api, signal), jobId, {
@@ -18,7 +21,10 @@ export function streamJob(invocation: Invocation, target: Target, jobId: string)
     onTuning: createTrialPrinter(invocation),
     onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
   });
-  return reportInterruption(jobId, { signal, work });
+  const job = await reportInterruption(jobId, { signal, work });
+  const title = `Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`;
+  io.stderr.write(`${describeEnd(title, job, io.stderr)}\n`);
+  return job;
 }
 
 /** Prints what is searched, and then a line for each trial. */

@@ -4,12 +4,10 @@ import { reportInterruption } from '#cli/client/follow-job.ts';
 import { createObjectClient, type ObjectClient } from '#cli/client/object-client.ts';
 import type { ExitCode, Invocation } from '#cli/core/command.ts';
 import { rejectOtherProject } from '#cli/core/gcloud-flags.ts';
-import { describeCause, describeKept } from '#cli/render/describe-job.ts';
 import { describeProblem, describeReport, describeWarnings } from '#cli/render/describe-report.ts';
-import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
 import { describeTuningPlan } from '#cli/render/describe-tuning-plan.ts';
 import { describePlan, describeUnchecked } from '#cli/render/describe-validation.ts';
-import { paint, paintState } from '#cli/render/paint.ts';
+import { paint } from '#cli/render/paint.ts';
 import { buildPackages } from '#cli/submit/build-packages.ts';
 import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
@@ -78,7 +76,8 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   if (report.verdict !== 'ACCEPTED') {
     return 1;
   }
-  return invocation.isSet('stream-logs') ? follow(invocation, target, jobId) : 0;
+  // A job that is followed must succeed, as in gcloud.
+  return invocation.isSet('stream-logs') && (await streamJob(invocation, target, jobId)).state !== 'SUCCEEDED' ? 1 : 0;
 }
 
 /**
@@ -141,22 +140,6 @@ function toRejectionReport({ jobId, problems, warnings }: ValidatedRequest, conf
   };
 }
 
-/** Follows the job. As gcloud does, returns 0 only if the job succeeded. */
-async function follow(invocation: Invocation, target: Target, jobId: string): Promise<ExitCode> {
-  const { io } = invocation;
-  const job = await streamJob(invocation, target, jobId);
-  const title = `Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`;
-  const lines = [
-    title,
-    ...(isTuningJob(job) ? [describeResult(job)] : []),
-    ...describeCause(job),
-    ...describeKept(job),
-    ...describeWarnings(job.warnings, io.stderr),
-  ];
-  io.stderr.write(`${lines.join('\n')}\n`);
-  return job.state === 'SUCCEEDED' ? 0 : 1;
-}
-
 /** Prints the job that would be submitted: the job file and its flags, the machines, and the problems. */
 async function showDryRun(invocation: Invocation, validated: ValidatedRequest, request: JobRequest): Promise<ExitCode> {
   const { io, print } = invocation;
@@ -171,14 +154,13 @@ async function showDryRun(invocation: Invocation, validated: ValidatedRequest, r
   print({
     json: { spec, jobFile, flags, plan, images, problems, warnings },
     text: [
-      ...(jobFile === null ? [] : [jobFile.trimEnd()]),
-      ...(jobFile === null ? [] : ['']),
+      ...(jobFile === null ? [] : [jobFile.trimEnd(), '']),
       formatCommand({ command, flags, jobId, config: invocation.flag('config') }),
       ...(plan === null ? [] : ['', ...describePlan({ ...preview, plan })]),
       ...describeUnchecked(images),
       ...(spec === null ? [] : describeTuningPlan(spec, { hasTimeLimit }).map((line) => `  ${line}`)),
       ...problems.map((problem) => `${paint('error:', 'red', io.stdout)} ${describeProblem(problem)}`),
-      ...warnings.map((warning) => `${paint('warning:', 'yellow', io.stdout)} ${describeProblem(warning)}`),
+      ...describeWarnings(warnings, io.stdout),
     ].join('\n'),
   });
   return spec === null || problems.length > 0 ? 1 : 0;

@@ -40,3 +40,14 @@ export function describeImages(images: readonly PinnedGroup[]): readonly ImageFa
     };
   });
 }
+
+/** `python:3.12 is sha256:0123456789ab, 48.1 MiB compressed, linux/amd64`; '' for none. */
+export function formatImages(images: readonly PinnedGroup[]): string {
+  const facts = describeImages(images);
+  return facts
+    .map(({ roles, requested, digest, details }) => {
+      const text = `${requested} is ${digest}, ${details}`;
+      return facts.length === 1 ? text : `${text} (${roles.join(', ')})`;
+    })
+    .join('; ');
+}

@@ -21,11 +21,29 @@ export function formatDuration(durationMs: number): string {
   return parts.filter(Boolean).join(' ');
 }
 
+type Span = { readonly startTime: string | null; readonly endTime: string | null };
+
+/** How long something ran, until now if it has no end; '' if it has not started. */
+export function formatSpan({ startTime, endTime }: Span, nowMs: number): string {
+  const endMs = endTime === null ? nowMs : Date.parse(endTime);
+  return startTime === null ? '' : formatDuration(endMs - Date.parse(startTime));
+}
+
 /** How long a time was ago, in its largest unit: `3 min ago`. Never in the future: clocks of machines differ. */
 export function formatAgo(time: string | number, nowMs: number): string {
   const agoMs = nowMs - new Date(time).getTime();
   const unit = UNITS.find(({ ms }) => agoMs >= ms);
   return unit === undefined ? 'just now' : `${Math.floor(agoMs / unit.ms)} ${unit.name} ago`;
+}
+
+/** `2026-11-21 06:44:49 UTC`. */
+export function formatUtc(time: string | number): string {
+  return `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** A time as relative and absolute: `3 min ago (2026-11-21 06:44:49 UTC)`. */
+export function formatMoment(time: string, nowMs: number): string {
+  return `${formatAgo(time, nowMs)} (${formatUtc(time)})`;
 }
 
 /** Hours and minutes in the time zone of this machine: `14:05`. */

@@ -135,9 +135,7 @@ describe('a tuning with two objectives', () => {
       }
     }
     const caption = await page.$eval('.front-caption', (one) => (one as HTMLElement).innerText);
-    expect(caption).toContain(
-      'Trial 30, optimal: accuracy 0.9742, latency_ms 35.73; hidden=126 learning_rate=0.0006204',
-    );
+    expect(caption).toContain('Trial 30, optimal: accuracy 0.9742, latency_ms 35.73; hidden=126 learning_rate=0.00062');
     await page.mouse.down();
     await page.mouse.up();
     await awaitInPage(page, () => location.pathname === '/jobs/front_trial_30');

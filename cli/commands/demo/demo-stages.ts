@@ -1,5 +1,5 @@
-import { isTerminalState } from '#cli/client/follow-job.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { isEnded } from '#shared/views/describe/is-ended.ts';
 
 /** The stages of a job, in the order of a job without interruptions. */
 export const STAGES = [
@@ -25,7 +25,7 @@ const STAGE_OF_PHASE: Readonly<Record<string, Stage>> = {
 
 /** Returns the job's stage; null in a terminal state. */
 export function stageOf(job: JobView): Stage | null {
-  if (isTerminalState(job)) {
+  if (isEnded(job)) {
     return null;
   }
   if (job.state === 'QUEUED') {

@@ -1,15 +1,14 @@
 import type { CloudStatus } from '#cli/client/admin-client.ts';
-import { EXAMPLE_DIR } from '#cli/commands/demo/demo-job.ts';
-import type { Output } from '#cli/core/command.ts';
-import { bareProgramName } from '#cli/core/program-name.ts';
-import { describeCause, formatFacts } from '#cli/render/describe-job.ts';
-import { describeProgress, type TuningJob } from '#cli/render/describe-tuning.ts';
-import { shortenPath } from '#cli/render/format.ts';
+import { describeNextSteps, describeRemaining, type SummaryOptions } from '#cli/commands/demo/demo-summary.ts';
+import { describeCause } from '#cli/render/describe-job.ts';
+import type { TuningJob } from '#cli/render/describe-tuning.ts';
+import { formatFacts, shortenPath } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { formatParameters } from '#shared/text/format-number.ts';
-import { formatDuration } from '#shared/text/format-time.ts';
+import { formatSpan } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+import { describeTrialCounts } from '#shared/views/describe/describe-tuning.ts';
 
 /** The model of one training, with its accuracy on digits that have chosen no setting. */
 export type MeasuredModel = { readonly modelFile: string | null; readonly testAccuracy: number | null };
@@ -21,26 +20,22 @@ type Outcome = {
   readonly vms: CloudStatus['vms'];
 };
 
-type SummaryOptions = { readonly dataDir: string; readonly cwd: string; readonly output: Output };
-
 /** Formats the result of the search: its best values, both models on the test digits, the price, and what to try next. */
-export function summarizeTuning(outcome: Outcome, options: SummaryOptions): string {
-  const { plain, search, models, vms } = outcome;
+export function summarizeTuning({ plain, search, models, vms }: Outcome, options: SummaryOptions): string {
   const { cwd, output } = options;
   const { best } = search.tuning;
-  const remaining = vms.map(({ vmName, status }) => `${vmName} (${status})`);
+  const modelFile = models.best?.modelFile ?? null;
   const facts = formatFacts([
-    ['progress', describeProgress(search.tuning)],
+    ['progress', describeTrialCounts(search.tuning)],
     ['best', best && `trial ${best.trialId}: ${formatParameters(best.parameters)}`],
     ['test', describeTest(models)],
-    ['model', models.best?.modelFile ? shortenPath(cwd, models.best.modelFile) : null],
-    ['time', search.endTime && formatDuration(Date.parse(search.endTime) - Date.parse(search.createTime))],
+    ['model', modelFile && shortenPath(cwd, modelFile)],
+    ['time', search.endTime && formatSpan({ startTime: search.createTime, endTime: search.endTime }, Date.now())],
     ['price', search.price.totalUsd === null ? null : `${formatUsd(search.price.totalUsd)} on Google Cloud`],
-    [
-      'VMs',
-      remaining.length === 0 ? 'none running' : `${remaining.join(', ')} (unexpected: all VMs should be deleted)`,
-    ],
+    ['VMs', describeRemaining(vms)],
   ]);
+  const commands = ['jobs describe ID', 'trials ID --sort-by learning-rate', 'trials ID --export trials.csv'];
+  const steps = commands.map((command) => command.replace('ID', search.jobId));
   return [
     '',
     ...(plain.state === 'SUCCEEDED'
@@ -50,7 +45,7 @@ export function summarizeTuning(outcome: Outcome, options: SummaryOptions): stri
     ...describeCause(search),
     ...facts,
     '',
-    ...describeNextSteps(outcome, options),
+    ...describeNextSteps({ modelFile, model: 'best model', subject: 'trials', commands: steps }, options),
   ].join('\n');
 }
 
@@ -66,19 +61,4 @@ function describeTest({ plain, best }: Outcome['models']): string | null {
       ? `${difference.toFixed(1)} points better`
       : 'not better: the search saw other digits, and this test is small';
   return `${percentOf(best.testAccuracy)} of unseen digits recognized; ${percentOf(plain.testAccuracy)} with the default settings (${verdict})`;
-}
-
-function describeNextSteps({ search, models }: Outcome, { cwd, dataDir }: SummaryOptions): readonly string[] {
-  const cli = `${bareProgramName()} --data-dir ${shortenPath(cwd, dataDir)}`;
-  const { modelFile = null } = models.best ?? {};
-  const predict = `(cd ${shortenPath(cwd, EXAMPLE_DIR)} && python3 -m trainer.predict ${modelFile} --sample 3)`;
-  return [
-    ...(modelFile === null ? [] : ['To classify some digits with the best model, run:', `  ${predict}`]),
-    'To explore the trials, start the cloud again:',
-    `  ${cli} up`,
-    'and in another terminal, run for example:',
-    `  ${cli} jobs describe ${search.jobId}`,
-    `  ${cli} trials ${search.jobId} --sort-by learning-rate`,
-    `  ${cli} trials ${search.jobId} --export trials.csv`,
-  ];
 }

@@ -14,11 +14,12 @@ import type { ExitCode, Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { describeReport } from '#cli/render/describe-report.ts';
 import { type BestSoFar, betterOf, formatEndedTrial } from '#cli/render/describe-trial.ts';
-import { describeSearch, isTuningJob, type TuningJob } from '#cli/render/describe-tuning.ts';
+import { isTuningJob, type TuningJob } from '#cli/render/describe-tuning.ts';
 import { paintState } from '#cli/render/paint.ts';
 import { waitForVerdict } from '#cli/submit/upload-job.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { describeSearch } from '#shared/views/describe/describe-tuning.ts';
 
 type Clients = { readonly objects: ObjectClient; readonly api: ApiClient; readonly signal: AbortSignal };
 

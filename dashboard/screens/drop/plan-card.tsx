@@ -1,6 +1,7 @@
 import type { SubmissionVerdict } from '#shared/protocol/submission.ts';
 import { formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+import { describeGroup } from '#shared/views/describe/describe-machines.ts';
 
 type Plan = NonNullable<SubmissionVerdict['plan']>;
 
@@ -21,11 +22,8 @@ export function PlanCard({ plan }: { readonly plan: Plan }) {
       <div class="plan-machines">
         <h2>Machines</h2>
         <ul>
-          {plan.machines.map(({ role, count, machineType, accelerator }) => (
-            <li key={role}>
-              <span class="muted">{role}</span> {count} × {machineType}
-              {accelerator !== null && ` with ${accelerator.replace(' x ', ' × ')}`}
-            </li>
+          {plan.machines.map((group) => (
+            <li key={group.role}>{describeGroup(group)}</li>
           ))}
         </ul>
         <p class="muted">

@@ -7,12 +7,13 @@ import { showToast } from '#dashboard/components/toasts.tsx';
 import { CloneDialog } from '#dashboard/screens/job/clone-dialog.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { isEnded } from '#shared/views/describe/is-ended.ts';
 
 type Props = { readonly job: JobView; readonly onChange: () => void };
 
 export function JobActions({ job, onChange }: Props) {
   const [opened, setOpened] = useState<'CANCEL' | 'CLONE' | null>(null);
-  const canCancel = ['QUEUED', 'PREPARING', 'RUNNING'].includes(job.state);
+  const canCancel = !isEnded(job) && job.state !== 'CANCELLING';
   return (
     <span class="job-actions">
       <button type="button" class="button" onClick={() => void copyCommand(job.jobId)}>

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
-import { summarizeMachines } from '#dashboard/format/format-machines.ts';
 import { formatDateTime } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
@@ -10,6 +9,7 @@ import type { JobView } from '#shared/protocol/job-view.ts';
 import { formatPercent } from '#shared/text/format-number.ts';
 import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+import { PROVISIONING_MODELS, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
 
 type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
 
@@ -56,7 +56,7 @@ function JobFacts({ job, now }: Pick<Props, 'job' | 'now'>) {
       {job.tuning === null && (
         <Fact name="Zone">
           {zone ?? '–'}
-          {model !== null && <span class="fact-more">{MODEL_NAMES[model] ?? model}</span>}
+          {model !== null && <span class="fact-more">{PROVISIONING_MODELS[model] ?? model}</span>}
         </Fact>
       )}
       <Fact name={job.endTime === null ? 'Cost so far' : 'Cost'} title="List prices of Compute Engine">
@@ -75,8 +75,6 @@ function JobFacts({ job, now }: Pick<Props, 'job' | 'now'>) {
     </dl>
   );
 }
-
-const MODEL_NAMES: Readonly<Record<string, string>> = { SPOT: 'Spot', STANDARD: 'on demand', FLEX_START: 'Flex-start' };
 
 type FactProps = { readonly name: string; readonly title?: string; readonly children: ComponentChildren };
 

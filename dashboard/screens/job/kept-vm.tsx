@@ -4,8 +4,8 @@ import { postJson } from '#dashboard/client/request.ts';
 import { Alert } from '#dashboard/components/alert.tsx';
 import { ConfirmDialog } from '#dashboard/components/confirm-dialog.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
-import { describeKept } from '#dashboard/screens/job/describe-kept.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { describeKept, isKept } from '#shared/views/describe/describe-kept.ts';
 
 /** The answer to the release of a VM that is no longer kept: its time ended, or another user released it. */
 const STATUS_NOT_KEPT = 409;
@@ -16,14 +16,13 @@ type Props = { readonly job: JobView; readonly now: number; readonly onChange: (
 export function KeptVm({ job, now, onChange }: Props) {
   const [isAsked, setAsked] = useState(false);
   const { jobId } = job;
-  const kept = describeKept(job, now);
-  const isKept = kept !== null;
+  const isStillKept = isKept(job);
   useEffect(() => {
-    if (isAsked && !isKept) {
+    if (isAsked && !isStillKept) {
       setAsked(false);
       showToast(`The VM of ${jobId} is not kept any longer.`);
     }
-  }, [isAsked, isKept]);
+  }, [isAsked, isStillKept]);
   const release = async () => {
     try {
       await postJson(`/v1/jobs/${encodeURIComponent(jobId)}:release`);
@@ -38,8 +37,8 @@ export function KeptVm({ job, now, onChange }: Props) {
     onChange();
     showToast(`The VM of ${jobId} is being deleted.`);
   };
-  return kept === null ? null : (
-    <Alert tone="info" code="KEPT" title={kept}>
+  return !isStillKept ? null : (
+    <Alert tone="info" code="KEPT" title={describeKept(job, now) ?? ''}>
       <p class="user-text">
         Look at it: <code>dropforge exec {jobId}</code>
       </p>

@@ -15,6 +15,7 @@ import { useStore } from '#dashboard/store/use-store.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SeriesIndex } from '#shared/protocol/metric-series.ts';
 import { formatCount } from '#shared/text/format-number.ts';
+import { isEnded } from '#shared/views/describe/is-ended.ts';
 
 /** The attempts, what the program reported and what its machines did, with one cursor. */
 export function MetricsPanel({ job }: { readonly job: JobView }) {
@@ -80,11 +81,8 @@ function ProgramCharts({ job, series, settings, links, domain }: ProgramProps) {
   );
 }
 
-/** States in which no program will report anything any more; its VM may still be kept. */
-const ENDED: readonly string[] = ['SUCCEEDED', 'FAILED', 'CANCELLED'];
-
 function NoMetrics({ job }: { readonly job: JobView }) {
-  const isOver = ENDED.includes(job.state);
+  const isOver = isEnded(job);
   const hasRun = job.timeline.some(({ phases }) => phases.some(({ phase }) => phase === 'RUNNING'));
   if (isOver && !hasRun && job.timeline.length > 0) {
     return (

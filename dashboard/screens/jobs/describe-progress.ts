@@ -1,5 +1,6 @@
 import { progressOf } from '#dashboard/screens/job/progress.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { isEnded } from '#shared/views/describe/is-ended.ts';
 
 /** How far a job is. */
 export type Progress = {
@@ -8,12 +9,6 @@ export type Progress = {
   /** Milliseconds until the end, at the speed so far; null if unknown. */
   readonly leftMs: number | null;
 };
-
-const STATES_WITH_END: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED']);
-
-export function isEnded({ state }: Pick<JobView, 'state'>): boolean {
-  return STATES_WITH_END.has(state);
-}
 
 /** By its trials or its steps; null without them. */
 export function describeProgress(job: JobView, now: number): Progress | null {

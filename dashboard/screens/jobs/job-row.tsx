@@ -2,18 +2,19 @@ import { Cells, type Column } from '#dashboard/components/data-table.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
 import { memo } from '#dashboard/components/memo.ts';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
-import { summarizeMachines } from '#dashboard/format/format-machines.ts';
 import { formatDateTime } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
-import { describeKeptBriefly } from '#dashboard/screens/job/describe-kept.ts';
-import { describeProgress, isEnded, mainMetricOf } from '#dashboard/screens/jobs/describe-progress.ts';
+import { describeProgress, mainMetricOf } from '#dashboard/screens/jobs/describe-progress.ts';
 import { Sparkline } from '#dashboard/screens/jobs/sparkline.tsx';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { Sparkline as Line } from '#shared/protocol/sparklines.ts';
 import { formatValue } from '#shared/text/format-number.ts';
-import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
+import { formatAgo, formatDuration, formatSpan } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+import { describeKeptBriefly } from '#shared/views/describe/describe-kept.ts';
+import { summarizeMachines } from '#shared/views/describe/describe-machines.ts';
+import { isEnded } from '#shared/views/describe/is-ended.ts';
 
 type Props = {
   readonly job: JobView;
@@ -110,7 +111,7 @@ function CreatedCell({ job, now }: Pick<Props, 'job' | 'now'>) {
       <span class="job-line" title={formatDateTime(job.createTime)}>
         {formatAgo(job.createTime, now)}
       </span>
-      <span class="job-line muted">{describeDuration(job, now)}</span>
+      <span class="job-line muted">{formatSpan(job, now)}</span>
     </>
   );
 }
@@ -172,11 +173,4 @@ function ProgressCell({ job, now }: Pick<Props, 'job' | 'now'>) {
       />
     </>
   );
-}
-
-function describeDuration({ startTime, endTime }: JobView, now: number): string {
-  if (startTime === null) {
-    return '';
-  }
-  return formatDuration((endTime === null ? now : Date.parse(endTime)) - Date.parse(startTime));
 }

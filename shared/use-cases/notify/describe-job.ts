@@ -1,10 +1,7 @@
 import type { NotifiedState } from '#shared/domain/notification.ts';
 import type { UploadRefused } from '#shared/protocol/job-update.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
-import type { TrialView } from '#shared/protocol/tuning-view.ts';
-import { formatCount, formatParameters, formatValue } from '#shared/text/format-number.ts';
-import { formatDuration } from '#shared/text/format-time.ts';
-import { formatUsd } from '#shared/text/format-usd.ts';
+import { formatCount } from '#shared/text/format-number.ts';
 import { pageOf } from '#shared/text/page-of.ts';
 import {
   type Notification,
@@ -13,10 +10,9 @@ import {
   toTitle,
   toValue,
 } from '#shared/use-cases/notify/render/notification.ts';
+import { type JobFactName, listJobFacts, masterMetricsOf } from '#shared/views/describe/job-facts.ts';
 
-const METRICS_COUNT_MAX = 5;
 const WARNINGS_COUNT_MAX = 3;
-const PARAMETERS_COUNT_MAX = 8;
 
 type Content = Omit<Notification, 'notificationId'>;
 
@@ -38,7 +34,7 @@ export function describeJob(
   return {
     tone: toneOf(state, warnings.length > 0),
     title,
-    facts: factsOf(view, isFinal, pageUrl),
+    facts: factsOf(view, pageUrl),
     paragraphs: toParagraphs([
       ...(view.cause === null || state === 'CANCELLED' ? [] : [view.cause.message, `What to do: ${view.cause.remedy}`]),
       ...(interruption?.message == null ? [] : [`${interruption.message} Attempt ${view.attempt} starts.`]),
@@ -112,40 +108,23 @@ function warningsOf({ health, warnings }: JobView) {
   }));
 }
 
-function factsOf(view: JobView, isFinal: boolean, pageUrl: string | undefined): Notification['facts'] {
-  const metrics = Object.entries(metricsOf(view)).map(([name, value]) => `${name} ${formatValue(value)}`);
-  const { totalUsd } = view.price;
-  const facts: (readonly [string, string | null])[] = [
-    ['Duration', isFinal ? durationOf(view) : null],
-    ['Cost', isFinal && totalUsd !== null ? `${formatUsd(totalUsd)} (list price)` : null],
-    ['Machines', view.machines.map(describeMachines).join(', ')],
-    ['Attempts', view.attempt > 1 ? String(view.attempt) : null],
-    ['Metrics', metrics.length > 0 ? metrics.join(', ') : null],
-    ['Optimal', view.tuning?.optimal == null ? null : formatCount(view.tuning.optimal.count, 'trial')],
-    ['Best', view.tuning?.best == null ? null : describeTrial(view.tuning.best, view.tuning.metricId)],
-    ['Cause', view.cause === null ? null : (view.cause.label ?? view.cause.code)],
-    ['Outputs', isFinal ? view.jobDir : null],
-    // Only a page behind Identity-Aware Proxy, or another proxy that logs browsers in, can be opened by a link.
-    ['Details', pageUrl === undefined ? `dropforge jobs describe ${view.jobId}` : null],
+function factsOf(view: JobView, pageUrl: string | undefined): Notification['facts'] {
+  const names: readonly JobFactName[] = [
+    ...(view.endTime === null ? [] : (['duration', 'cost', 'output'] as const)),
+    ...(view.attempt > 1 ? (['attempt'] as const) : []),
+    ...(['machines', 'metrics', 'optimal', 'best', 'cause'] as const),
   ];
-  // Discord rejects a message with an empty value.
-  return facts.map(([label, value]) => ({ label, value: toValue(value ?? '') })).filter(({ value }) => value !== '');
+  const facts = listJobFacts(view, names, Date.parse(view.endTime ?? view.createTime));
+  return [
+    ...facts.map(({ header, text }) => ({ label: header, value: toValue(text) })),
+    // Only a page behind Identity-Aware Proxy, or another proxy that logs browsers in, can be opened by a link.
+    { label: 'Details', value: pageUrl === undefined ? `dropforge jobs describe ${view.jobId}` : '' },
+    // Discord rejects a message with an empty value.
+  ].filter(({ value }) => value !== '');
 }
 
-function describeMachines({ count: number, machineType, accelerator }: JobView['machines'][number]): string {
-  return `${number} x ${machineType}${accelerator === null ? '' : ` with ${accelerator}`}`;
-}
-
-function describeTrial({ trialId, objective, parameters }: TrialView, metricId: string): string {
-  const values = Object.entries(parameters).slice(0, PARAMETERS_COUNT_MAX);
-  const shown = formatParameters(Object.fromEntries(values));
-  return `${metricId} ${objective === null ? 'unknown' : formatValue(objective)} in trial ${trialId}: ${shown}`;
-}
-
-/** The last values that the master reported. */
-function metricsOf({ replicas }: JobView): Readonly<Record<string, number | string>> {
-  const reported = replicas.find(({ replica }) => replica === 'master-0')?.metrics ?? {};
-  const shown = Object.entries(reported).slice(0, METRICS_COUNT_MAX);
+function metricsOf(view: JobView): Readonly<Record<string, number | string>> {
+  const shown = Object.entries(masterMetricsOf(view));
   return Object.fromEntries(
     shown.map(([name, value]) => [toValue(name), typeof value === 'number' ? round(value) : value]),
   );
@@ -153,12 +132,4 @@ function metricsOf({ replicas }: JobView): Readonly<Record<string, number | stri
 
 function round(value: number): number {
   return Number(value.toPrecision(4));
-}
-
-/** From the first start of the program, or else from the submission, to the end. */
-function durationOf({ startTime, createTime, endTime }: JobView): string | null {
-  if (endTime === null) {
-    return null;
-  }
-  return formatDuration(Date.parse(endTime) - Date.parse(startTime ?? createTime));
 }

@@ -209,7 +209,7 @@ describe('dropforge jobs describe', () => {
     const kept = { ...{ replica: 'master-0', vmName: 'vm-1', zone: 'us-central1-a', perHourUsd: 0.19 }, ...times };
     cloud.jobs.set('one', [viewOf('one', { state: 'FAILED', kept })]);
     const lines =
-      /VM vm-1 \(master-0\) is kept until \d\d:\d\d, \$0\.19\/h\n +→ Look at it: .* exec one\n +→ End it: .* release one/;
+      /VM vm-1 \(master-0\) is kept until \d\d:\d\d \(0 s left\), \$0\.19\/h\n +→ Look at it: .* exec one\n +→ End it: .* release one/;
     expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(lines);
     expect((await cli('jobs', 'wait', 'one')).stdout).toMatch(lines);
     expect((await cli('jobs', 'stream-logs', 'one')).stderr).toMatch(lines);

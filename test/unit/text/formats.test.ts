@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { formatMoment } from '#cli/render/format.ts';
 import { formatBytes, formatInUnit, formatParameters, formatValue } from '#shared/text/format-number.ts';
-import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
+import { formatAgo, formatDuration, formatMoment, formatSpan } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 describe('times', () => {
@@ -23,6 +22,14 @@ describe('times', () => {
     const time = '2026-11-21T06:00:00.000Z';
     expect(formatMoment(time, Date.parse(time) + 180_000)).toBe('3 min ago (2026-11-21 06:00:00 UTC)');
     expect(formatAgo(time, Date.parse(time) - 5_000)).toBe('just now');
+  });
+
+  it('of a span are until its end or now, and nothing before its start', () => {
+    const [startTime, endTime] = ['2026-11-21T06:00:00.000Z', '2026-11-21T06:02:00.000Z'];
+    const nowMs = Date.parse(endTime) + 60_000;
+    expect(formatSpan({ startTime, endTime }, nowMs)).toBe('2 min');
+    expect(formatSpan({ startTime, endTime: null }, nowMs)).toBe('3 min');
+    expect(formatSpan({ startTime: null, endTime: null }, nowMs)).toBe('');
   });
 });
 

@@ -13,6 +13,7 @@ import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protoc
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 import { formatValue } from '#shared/text/format-number.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+import { describeStop } from '#shared/views/describe/describe-tuning.ts';
 
 const COMPARED_MAX = 8;
 const NO_TRIALS: readonly TrialView[] = [];
@@ -70,7 +71,8 @@ export function TrialsPanel({ job, tuning }: Props) {
 }
 
 function TuningSummary({ tuning }: Pick<Props, 'tuning'>) {
-  const { counts, trialsMax, endedTrialCount, stopReason } = tuning;
+  const { counts, trialsMax, endedTrialCount } = tuning;
+  const stop = describeStop(tuning);
   return (
     <dl class="facts card facts-card">
       <ResultFact tuning={tuning} />
@@ -89,10 +91,10 @@ function TuningSummary({ tuning }: Pick<Props, 'tuning'>) {
         <dt>Failed</dt>
         <dd>{counts.failed + counts.infeasible}</dd>
       </div>
-      {stopReason !== null && (
+      {stop !== null && (
         <div class="fact">
           <dt>Ended</dt>
-          <dd class="user-text">{stopReason}</dd>
+          <dd>{stop}</dd>
         </div>
       )}
     </dl>

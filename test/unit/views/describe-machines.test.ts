@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { summarizeMachines } from '#dashboard/format/format-machines.ts';
+import { summarizeMachines } from '#shared/views/describe/describe-machines.ts';
 
 it('machines are counted by type', () => {
   const trainers = { machineType: 'a2-highgpu-1g', accelerator: '1 x NVIDIA_TESLA_A100' };

@@ -22,7 +22,7 @@ import type { UpdatePublisher } from '#shared/ports/update-publisher.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { NotificationChannels } from '#shared/protocol/notification-channels.ts';
-import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
 /** Everything that functions are built from. Each takes a subset; composition roots provide it. */

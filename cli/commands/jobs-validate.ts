@@ -9,7 +9,7 @@ import { type JobFileValidation, NOTHING_TO_RUN, validateJobFile } from '#shared
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import { type InternetAccess, reachesInternet } from '#shared/protocol/internet-access.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
-import { checkImageHosts } from '#shared/use-cases/intake/check-image-hosts.ts';
+import { checkImageHosts } from '#shared/use-cases/intake/checks/image-hosts.ts';
 
 /** Adds findings about the package to the validation of a job file. */
 type PackageCheck = (validation: JobFileValidation, bytes: Uint8Array) => Validation;
@@ -66,7 +66,7 @@ async function validate(file: string, { invocation, checkPackage, internetAccess
     path === undefined ? OFFLINE_CONTEXT : withPackage(OFFLINE_CONTEXT, basename(resolve(invocation.io.cwd, path)));
   const validation = validateJobFile(bytes, { fileName, context });
   const images = validation.images.map((imageUri) => ({ imageUri }));
-  const hosts = checkImageHosts(images, validation.network, internetAccess);
+  const hosts = checkImageHosts({ images, spec: validation.network }, { intake: { internetAccess } });
   const found = withFindings(validation, hosts);
   return checkPackage(deployment === undefined ? await withEngineWarning(found, io) : found, bytes);
 }
@@ -114,9 +114,9 @@ async function createPackageCheck(
   };
 }
 
-type Findings = { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] };
+type Findings = { readonly problems?: readonly Problem[]; readonly warnings?: readonly Problem[] };
 
-function withFindings(validation: JobFileValidation, { problems, warnings }: Findings): JobFileValidation {
+function withFindings(validation: JobFileValidation, { problems = [], warnings = [] }: Findings): JobFileValidation {
   return {
     ...validation,
     verdict: problems.length === 0 ? validation.verdict : 'invalid',

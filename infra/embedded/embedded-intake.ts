@@ -7,7 +7,7 @@ import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import type { Architecture } from '#shared/domain/architecture.ts';
 import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
-import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
 
 /** That of this machine, which every VM and every runtime has. */
 const ARCHITECTURE: Architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AccessDeniedError, PerimeterDeniedError } from '#shared/ports/object-store.ts';
-import { findPackages } from '#shared/use-cases/intake/check-packages.ts';
+import { findPackages } from '#shared/use-cases/intake/checks/find-packages.ts';
 import { rejection } from '../support/google-cloud/storage-faults.ts';
 import { openStorageUnderTest, type StorageUnderTest } from '../support/google-cloud/storage-under-test.ts';
 

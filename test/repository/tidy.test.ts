@@ -88,6 +88,15 @@ describe('the code', () => {
     expect(findAll(code, pattern)).toEqual([]);
   });
 
+  it('makes every check of intake: each is a row of the table', () => {
+    const names = typescript.flatMap(({ text }) =>
+      [...text.matchAll(/^export const (check\w+): Check = /gm)].map(([_, name]) => name),
+    );
+    const table = files.find(({ path }) => path === 'shared/use-cases/intake/checks/all-checks.ts')?.text ?? '';
+    expect(names.length).toBeGreaterThan(10);
+    expect(names.filter((name) => !table.includes(`{ check: ${name}`))).toEqual([]);
+  });
+
   it('has the columns of tables as data: no header without its cells, and no cells without their header', () => {
     const tables = files.filter(({ path }) => /^dashboard\/.*\.tsx$/.test(path) && !path.endsWith('/data-table.tsx'));
     expect(findAll(tables, /<th\b|<td\b(?! colSpan)/)).toEqual([]);

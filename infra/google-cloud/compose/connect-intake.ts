@@ -1,5 +1,5 @@
-import type { Settings } from '#functions/settings.ts';
-import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
+import type { SettingsOf } from '#functions/read-settings.ts';
+import { connectEvents } from '#infra/google-cloud/compose/connect-events.ts';
 import { connectObjects } from '#infra/google-cloud/compose/connect-objects.ts';
 import { connectRegistry } from '#infra/google-cloud/compose/connect-registry.ts';
 import { vmLimitsOf } from '#infra/google-cloud/compose/vm-limits.ts';
@@ -8,33 +8,11 @@ import { packagesOfImage } from '#infra/machine-image/image-packages.ts';
 import { architectureOf } from '#shared/catalog/catalog.ts';
 import { architectureFrom } from '#shared/domain/architecture.ts';
 import type { Logger } from '#shared/observability/logger.ts';
-import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
-import { missingTerraformLine } from '#shared/use-cases/intake/missing-rights.ts';
-
-type OwnSettings = Settings<
-  | 'UPLOAD_BUCKET'
-  | 'JOBS_BUCKET'
-  | 'REGION_DEFAULT'
-  | 'RUNTIME_VERSION_DEFAULT'
-  | 'RUNTIME_IMAGES'
-  | 'ZONES'
-  | 'NOTIFICATION_CHANNELS'
-  | 'JOB_RIGHTS'
-  | 'REGISTRIES'
-  | 'CONTAINERS_AS_ROOT'
-  | 'SECRET_MANAGER_ENDPOINT'
-  | 'KEEP_ON_FAILURE_SECONDS_MAX'
-  | 'KEEP_ON_FAILURE_COST_USD_MAX'
-  | 'SHELL_ACCESS'
-  | 'INTERNET_ACCESS'
-  | 'DATA_BUCKETS'
-  | 'DISK_KMS_KEY'
-  | 'VMS_MAX'
-  | 'USD_PER_HOUR_MAX'
->;
+import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
+import { missingTerraformLine } from '#shared/use-cases/intake/checks/missing-rights.ts';
 
 /** The ports and settings that intake requires to validate a submission and create its job. */
-export function connectIntake(settings: EventSettings & OwnSettings, logger: Logger) {
+export function connectIntake(settings: SettingsOf<'on-upload'>, logger: Logger) {
   const images = settings.RUNTIME_IMAGES;
   const intake: IntakeSettings = {
     uploadBucket: settings.UPLOAD_BUCKET,

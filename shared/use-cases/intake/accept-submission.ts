@@ -2,8 +2,8 @@ import { priceOf } from '#shared/catalog/price.ts';
 import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
 import type { JobSource, PackageRef, TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
-import type { Study } from '#shared/domain/study.ts';
-import { createRecord, publishOutbox } from '#shared/machine/machine.ts';
+import { createRecord, type Machine, publishOutbox } from '#shared/machine/machine.ts';
+import type { MachineRecord } from '#shared/machine/record-store.ts';
 import { readSubmitted, updateOf } from '#shared/ports/read-submitted.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import { newTuning } from '#shared/tuning/new-tuning.ts';
@@ -19,89 +19,76 @@ export type Accepted = {
   readonly source: JobSource;
   readonly zones: readonly string[];
   readonly packages: readonly PackageRef[];
+  /** The ids of the tunings that its study resumes, the nearest first. */
+  readonly resumes: readonly string[];
   readonly warnings: readonly Problem[];
   readonly now: TimestampMs;
 };
 
-/** The study of a tuning, and the earlier tunings that it resumes. */
-export type AcceptedStudy = { readonly study: Study; readonly resumes: readonly string[] };
-
 /**
- * Creates the job of a submission with its outbox entries, or finds the one that an earlier delivery has created.
- * Returns the problem if it is too large, or if another submission has its id.
+ * Creates the job of a submission, or its tuning if it has a study, with the outbox entries, or finds the one that an
+ * earlier delivery has created. Returns the problem if it is too large, or if another submission has its id.
  */
-export async function acceptJob(ports: AcceptPorts, accepted: Accepted): Promise<Problem | 'ACCEPTED'> {
-  const checked = jobOf(ports, accepted);
-  if ('problem' in checked) {
-    return checked.problem;
+export async function acceptSubmission(ports: AcceptPorts, accepted: Accepted): Promise<Problem | 'ACCEPTED'> {
+  const record = recordOf(ports, accepted);
+  if ('problem' in record) {
+    return record.problem;
   }
-  const { limited: job } = checked;
-  const taken = await findOther(ports, job);
+  const taken = await findOther(ports, accepted);
   if (taken !== null) {
     return taken;
   }
-  if ((await createRecord(jobMachine(ports), job, [provisionOf(job), jobUpdateOf(job)])) === 'EXISTS') {
-    const other = await findOther(ports, job);
+  if ((await record.create()) === 'EXISTS') {
+    const other = await findOther(ports, accepted);
     if (other !== null) {
       return other;
     }
   }
-  await publishOutbox(jobMachine(ports), job.jobId);
-  return 'ACCEPTED';
-}
-
-/** Does the same as `acceptJob` for the tuning of a submission with a study. */
-export async function acceptTuning(
-  ports: AcceptPorts,
-  accepted: Accepted,
-  study: AcceptedStudy,
-): Promise<Problem | 'ACCEPTED'> {
-  const { effects, ...checked } = tuningOf(ports, accepted, study);
-  if ('problem' in checked) {
-    return checked.problem;
-  }
-  const { limited: tuning } = checked;
-  const submitted = { jobId: tuning.tuningId, source: tuning.source };
-  const taken = await findOther(ports, submitted);
-  if (taken !== null) {
-    return taken;
-  }
-  if ((await createRecord(tuningMachine(ports), tuning, effects)) === 'EXISTS') {
-    const other = await findOther(ports, submitted);
-    if (other !== null) {
-      return other;
-    }
-  }
-  await publishOutbox(tuningMachine(ports), tuning.tuningId);
+  await record.publish();
   return 'ACCEPTED';
 }
 
 /** The problem with which a submission would not be accepted as a new one, or null. Creates nothing. */
-export async function findAcceptProblem(
-  ports: AcceptPorts,
-  accepted: Accepted,
-  study: AcceptedStudy | null,
-): Promise<Problem | null> {
-  const checked = study === null ? jobOf(ports, accepted) : tuningOf(ports, accepted, study);
-  const { source, spec } = accepted;
-  return 'problem' in checked ? checked.problem : findOther(ports, { jobId: spec.jobId, source });
+export async function findAcceptProblem(ports: AcceptPorts, accepted: Accepted): Promise<Problem | null> {
+  const record = recordOf(ports, accepted);
+  return 'problem' in record ? record.problem : findOther(ports, accepted);
 }
 
-function jobOf({ timeouts }: AcceptPorts, { spec, ...accepted }: Accepted) {
-  return enforceSizeLimit(newJob(spec, { ...accepted, timeouts }));
-}
-
-function tuningOf({ timeouts }: AcceptPorts, { spec, ...accepted }: Accepted, { study, resumes }: AcceptedStudy) {
+/** The record of a submission, which is not created yet; the problem if it is too large. */
+function recordOf(ports: AcceptPorts, { spec, resumes, ...accepted }: Accepted) {
+  const { timeouts } = ports;
+  const { jobId, study } = spec;
+  if (study === null) {
+    const job = enforceSizeLimit(newJob(spec, { ...accepted, timeouts }));
+    return 'problem' in job
+      ? job
+      : recordIn(jobMachine(ports), {
+          ...job,
+          id: jobId,
+          effects: [provisionOf(job.limited), jobUpdateOf(job.limited)],
+        });
+  }
   const { perHourUsd } = priceOf(spec.replicaGroups, spec.provisioningModel);
   const { tuning, effects } = newTuning({ ...accepted, spec, study, resumes, perHourUsd, timeouts });
-  return { ...enforceSizeLimit(tuning), effects };
+  const limited = enforceSizeLimit(tuning);
+  return 'problem' in limited ? limited : recordIn(tuningMachine(ports), { ...limited, id: jobId, effects });
+}
+
+type NewRecord<Item, Effect> = { readonly id: string; readonly limited: Item; readonly effects: readonly Effect[] };
+
+function recordIn<Item extends MachineRecord, Effect>(
+  machine: Pick<Machine<Item, never, Effect>, 'records' | 'onCommitted' | 'publish'>,
+  { id, limited, effects }: NewRecord<Item, Effect>,
+) {
+  return {
+    create: () => createRecord(machine, limited, effects),
+    publish: () => publishOutbox(machine, id),
+  };
 }
 
 /** The problem that another submission has the id; null if none has, or an earlier delivery of this one. */
-async function findOther(
-  ports: AcceptPorts,
-  { jobId, source }: { readonly jobId: string; readonly source: JobSource },
-): Promise<Problem | null> {
+async function findOther(ports: AcceptPorts, { spec, source }: Accepted): Promise<Problem | null> {
+  const { jobId } = spec;
   const existing = await readSubmitted(ports, jobId);
   return existing === undefined || isSameSubmission(existing.source, source)
     ? null

@@ -1,49 +1,25 @@
 import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
-import type { Study } from '#shared/domain/study.ts';
 import { PERIMETER_SETTLING_MS_MAX } from '#shared/domain/timeouts.ts';
-import { type Dialect, fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
-import { inFileOrder, locationOf } from '#shared/job-file/parser/findings.ts';
+import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { inFileOrder } from '#shared/job-file/parser/findings.ts';
 import { jobTextOf } from '#shared/job-file/read-job.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
-import type { PackageReport } from '#shared/package/inspect-package.ts';
-import type { ImageRegistry } from '#shared/ports/image-registry.ts';
-import { type ObjectStore, PerimeterDeniedError } from '#shared/ports/object-store.ts';
+import { PerimeterDeniedError } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
-import type { Accepted, AcceptPorts } from '#shared/use-cases/intake/accept-submission.ts';
-import { checkChannels } from '#shared/use-cases/intake/check-channels.ts';
-import { checkData } from '#shared/use-cases/intake/check-data.ts';
-import {
-  checkJobDir,
-  checkRuntime,
-  checkVmLimits,
-  checkZones,
-  limitParallelTrials,
-} from '#shared/use-cases/intake/check-deployment.ts';
-import {
-  checkPackages,
-  type InspectedPackage,
-  lintJobPackages,
-  type PackageCheck,
-  programsOf,
-} from '#shared/use-cases/intake/check-packages.ts';
-import { checkResumedTuning, type ResumedStudy } from '#shared/use-cases/intake/check-resumed-tuning.ts';
-import { checkRights, jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
-import { checkShell } from '#shared/use-cases/intake/check-shell.ts';
-import { checkVmConfig } from '#shared/use-cases/intake/check-vm-config.ts';
-import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
+import type { Accepted } from '#shared/use-cases/intake/accept-submission.ts';
+import { jobsBucketOf } from '#shared/use-cases/intake/checks/account.ts';
+import { type Checked, runChecks } from '#shared/use-cases/intake/checks/all-checks.ts';
+import type { CheckedJob, CheckPorts, InspectedPackage } from '#shared/use-cases/intake/checks/check.ts';
+import { namedImagesOf } from '#shared/use-cases/intake/checks/images.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
+import { resolveNetwork } from '#shared/use-cases/intake/checks/network.ts';
+import { packageRefsOf } from '#shared/use-cases/intake/checks/packages.ts';
+import { usesZone } from '#shared/use-cases/intake/checks/zones.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
 import type { ParsedJob } from '#shared/use-cases/intake/parsed-job.ts';
-import { pinImages, type ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
-
-export type CheckPorts = Pick<AcceptPorts, 'jobs' | 'tunings'> & {
-  readonly objects: ObjectStore;
-  readonly registry: ImageRegistry;
-  readonly intake: IntakeSettings;
-};
 
 /** A job file, from an upload or a message. */
 export type Submission = ParsedJob & {
@@ -84,14 +60,8 @@ export type SubmissionCheck =
       readonly outcome: Rejected;
       /** The specification, as far as it is valid by itself; null if the job file is not. */
       readonly spec: JobSpec | null;
-      /** The images that were found. */
-      readonly images: readonly ResolvedImage[];
     }
-  | {
-      readonly accepted: Accepted;
-      readonly resumed: ResumedStudy | null;
-      readonly images: readonly ResolvedImage[];
-    };
+  | { readonly accepted: Accepted };
 
 /** Validates a submission completely, packages included, and creates nothing. */
 export async function checkSubmission(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {
@@ -100,7 +70,7 @@ export async function checkSubmission(ports: CheckPorts, submission: Submission)
     return 'outcome' in checked ? { ...checked, outcome: retryDenial(checked.outcome, submission) } : checked;
   } catch (error) {
     if (error instanceof PerimeterDeniedError) {
-      return { outcome: retryDenial(refusalOf(error), submission), spec: null, images: [] };
+      return { outcome: retryDenial(refusalOf(error), submission), spec: null };
     }
     throw error;
   }
@@ -119,124 +89,57 @@ function retryDenial(outcome: Rejected, { publishedAt, now }: Submission): Rejec
 }
 
 async function checkAll(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {
+  const { intake } = ports;
   const { reading } = submission;
   const { draft } = reading;
-  const checked = draft && checkJob(draft, jobContextOf(ports.intake, submission, draft));
+  const checked = draft && checkJob(draft, jobContextOf(intake, submission, draft));
   // The check repeats the findings of the reading.
   const { warnings, unsupported } = checked ?? reading;
   const problems = inFileOrder([...(checked ?? reading).problems, ...unsupported]);
   const spec = checked?.spec ?? null;
   if (draft === null || spec === null || checked === null || problems.length > 0) {
-    return {
-      outcome: { verdict: 'REFUSED', jobId: draft?.jobId?.value ?? null, problems, warnings },
-      spec,
-      images: [],
-    };
+    return { outcome: { verdict: 'REFUSED', jobId: draft?.jobId?.value ?? null, problems, warnings }, spec };
   }
-  const zones = checked.zones.filter((zone) => usesZone(ports.intake, zone));
-  const { packages, pinned, resumed, ...inspected } = await inspect(ports, submission, { draft, spec, zones });
-  const found = { ...inspected, warnings: [...warnings, ...inspected.warnings] };
-  const { jobId } = spec;
-  const { images } = pinned;
-  if (found.problems.length > 0) {
-    return { outcome: { verdict: 'REFUSED', jobId, ...found }, spec, images };
-  }
-  const missing = packages.missingUris.map((uri) => missingPackage(uri, draft.dialect));
-  if (missing.length + pinned.unavailable.length > 0) {
-    const isTransient = missing.length === 0 && { isTransient: true as const };
-    const waiting = { problems: [...missing, ...pinned.unavailable], warnings: found.warnings, ...isTransient };
-    return { outcome: { verdict: 'WAITING', jobId, ...waiting }, spec, images };
-  }
-  const pinnedPackages = packages.pin(programsOf(pinned.spec));
-  const digest = digestOf(submission.job, pinnedPackages, images);
-  const text = jobTextOf(submission.job);
-  const source = { ...submission.source, digest, submittedBy: submission.submittedBy ?? null, text };
-  const accepted: Accepted = {
-    spec: { ...pinned.spec, passesJobDir: passesJobDir(spec, draft, packages) },
-    source,
-    zones,
-    packages: pinnedPackages,
-    warnings: found.warnings,
-    now: submission.now,
-  };
-  const tooLong = checkVmConfig(accepted, resumed);
-  return tooLong === null
-    ? { accepted, resumed, images }
-    : { outcome: { verdict: 'REFUSED', jobId, problems: [tooLong], warnings: found.warnings }, spec, images };
-}
-
-type Valid = { readonly draft: JobDraft; readonly spec: JobSpec; readonly zones: readonly string[] };
-
-/** Checks what a valid job file names: packages, images, and what the deployment must have for it. */
-async function inspect(ports: CheckPorts, submission: Submission, { draft, spec, zones }: Valid) {
-  const { dialect } = draft;
-  const packages = await checkPackages(ports, programsOf(spec), submission.enclosingPackage);
-  const runtime = checkRuntime({ ...spec, dialect }, ports.intake);
-  const foundRuntime = ports.intake.runtimeOf(spec.runtimeVersion);
-  const rights = checkRights(draft, { spec, runtime: foundRuntime, intake: ports.intake });
-  const placed = { ...spec, ...rights.network };
-  const shell = checkShell(draft, spec, ports.intake);
-  const lint = lintJobPackages(placed, packages, ports.intake);
-  const resumed = spec.study && (await checkTuning(ports, { ...spec, study: spec.study }, draft.study));
-  const pinned = await pinImages(ports, placed, draft);
-  const data = await checkData(ports, spec);
-  return {
-    packages,
-    pinned,
-    resumed,
-    problems: [
-      ...packages.problems,
-      ...lint.problems,
-      ...pinned.problems,
-      ...(await checkJobDir(ports.objects, spec, dialect)),
-      ...checkZones(zones, spec, dialect),
-      ...checkVmLimits(spec, ports.intake),
-      ...checkChannels(draft, ports.intake),
-      ...rights.problems,
-      ...runtime.problems,
-      ...shell.problems,
-      ...data.problems,
-      ...(resumed?.problems ?? []),
-    ],
-    warnings: [
-      ...runtime.warnings,
-      ...shell.warnings,
-      ...pinned.warnings,
-      ...packages.warnings,
-      ...lint.warnings,
-      ...data.warnings,
-      ...(resumed?.warnings ?? []),
-    ],
-  };
-}
-
-/** The study with its earlier tunings, and with as many parallel trials as this deployment can run. */
-async function checkTuning(
-  ports: CheckPorts,
-  spec: JobSpec & { readonly study: Study },
-  draft: StudyDraft | undefined,
-): Promise<ResumedStudy> {
-  const resumed = await checkResumedTuning(ports, spec.study, draft);
-  const { study, warnings } = limitParallelTrials(resumed.study, spec, ports.intake);
-  const location = draft?.parallelTrials === undefined ? {} : locationOf(draft.parallelTrials);
-  return {
-    ...resumed,
-    study,
-    warnings: [...resumed.warnings, ...warnings.map((warning) => ({ ...warning, ...location }))],
-  };
-}
-
-/**
- * AI Platform passes `--job-dir` only if the job sets it. Here every job has a job directory, but a program that does not
- * know the argument would reject it. A program that was not scanned completely may know it; what is in an image is not
- * known.
- */
-function passesJobDir(spec: JobSpec, { jobDir }: JobDraft, { reportsOf }: PackageCheck): boolean {
-  const mayTakeJobDir = ({ evidence }: PackageReport) => evidence.mentionsJobDir || !evidence.isComplete;
-  return (
-    spec.passesJobDir &&
-    (jobDir !== undefined || programsOf(spec).every((program) => reportsOf(program).some(mayTakeJobDir)))
+  const { job, ...found } = await runChecks(
+    {
+      draft,
+      spec: { ...spec, ...resolveNetwork(spec, intake.rights) },
+      zones: checked.zones.filter((zone) => usesZone(intake, zone)),
+      images: namedImagesOf(spec, draft),
+      enclosingPackage: submission.enclosingPackage,
+      packages: [],
+      resumes: [],
+      warnings,
+    },
+    ports,
   );
+  const outcome = rejectionOf(spec.jobId, found);
+  return outcome === null ? { accepted: acceptedFrom(job, submission) } : { outcome, spec: job.spec };
+}
+
+/** Null if nothing was found that the submission must wait for or be refused for. */
+function rejectionOf(
+  jobId: string,
+  { problems, warnings, missing, unavailable }: Omit<Checked, 'job'>,
+): Rejected | null {
+  if (problems.length > 0) {
+    return { verdict: 'REFUSED', jobId, problems, warnings };
+  }
+  const waitsFor = [...missing, ...unavailable];
+  const isTransient = missing.length === 0 && { isTransient: true as const };
+  return waitsFor.length === 0 ? null : { verdict: 'WAITING', jobId, problems: waitsFor, warnings, ...isTransient };
+}
+
+function acceptedFrom(job: CheckedJob, submission: Submission): Accepted {
+  const packages = packageRefsOf(job);
+  const { spec, zones, resumes, warnings } = job;
+  const source = {
+    ...submission.source,
+    digest: digestOf(submission.job, packages, spec),
+    submittedBy: submission.submittedBy ?? null,
+    text: jobTextOf(submission.job),
+  };
+  return { spec, source, zones, packages, resumes, warnings, now: submission.now };
 }
 
 /** The defaults of the deployment for a submission. */
@@ -256,15 +159,5 @@ export function jobContextOf(
     },
     packageBase,
     uploadBucket: intake.uploadBucket,
-  };
-}
-
-function missingPackage(uri: string, dialect: Dialect): Problem {
-  return {
-    code: 'PACKAGE_MISSING',
-    message: `Package ${uri} does not exist.`,
-    remedy:
-      'Upload it. If it is in the folder of its job file, the job then starts; otherwise upload the job file again.',
-    path: fieldPath(dialect, 'packageUris'),
   };
 }

@@ -8,7 +8,7 @@ import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { readSentJob } from '#shared/protocol/job-text.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
-import type { InspectedPackage } from '#shared/use-cases/intake/check-packages.ts';
+import type { InspectedPackage } from '#shared/use-cases/intake/checks/check.ts';
 import { describeMissingJobFile } from '#shared/use-cases/intake/missing-job-file.ts';
 import { type ParsedJob, parseJob } from '#shared/use-cases/intake/parsed-job.ts';
 import {
@@ -121,7 +121,7 @@ async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promis
   }
   const enclosed = findEnclosedJobFile(report);
   if (enclosed !== undefined) {
-    const enclosingPackage = { uri: toGsUri(upload), generation: upload.generation, report };
+    const enclosingPackage = { uri: toGsUri(upload), info: upload, report };
     return { kind: 'PACKAGE_WITH_JOB_FILE', jobFiles: [{ ...enclosed.parsed, upload, enclosingPackage }] };
   }
   const jobFiles = await findWaitingJobFiles(objects, upload);

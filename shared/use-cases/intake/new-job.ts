@@ -6,7 +6,6 @@ import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { JobToRead } from '#shared/job-file/read-job.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
-import type { ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
 
 /** The parts of an accepted job besides its specification. */
 export type NewJob = {
@@ -65,8 +64,8 @@ export function newJob(
 /** Hexadecimal SHA-256 by which a repeated submission of the same job, packages and images is recognized. */
 export function digestOf(
   { jobFile, command, flags }: JobToRead,
-  packages: readonly PackageRef[],
-  images: readonly ResolvedImage[] = [],
+  packages: readonly PackageRef[] = [],
+  spec?: JobSpec,
 ): string {
   const hash = createHash('sha256').update(jobFile ?? '');
   if (flags.length > 0) {
@@ -75,8 +74,11 @@ export function digestOf(
   for (const { uri, crc32c, sizeBytes } of packages) {
     hash.update(`\n${uri} ${crc32c} ${sizeBytes}`);
   }
-  for (const { role, image } of images) {
-    hash.update(`\n${role} ${image.uri}`);
+  for (const { role, program } of spec?.replicaGroups ?? []) {
+    const own = program ?? spec?.program;
+    if (own?.kind === 'CONTAINER' && own.image !== null) {
+      hash.update(`\n${role} ${own.image.uri}`);
+    }
   }
   return hash.digest('hex');
 }

@@ -2,16 +2,11 @@ import type { Problem } from '#shared/protocol/problem.ts';
 import {
   type Accepted,
   type AcceptPorts,
-  acceptJob,
-  acceptTuning,
+  acceptSubmission,
   findAcceptProblem,
 } from '#shared/use-cases/intake/accept-submission.ts';
-import {
-  type CheckPorts,
-  checkSubmission,
-  type Submission,
-  type SubmitOutcome,
-} from '#shared/use-cases/intake/check-submission.ts';
+import { checkSubmission, type Submission, type SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
+import type { CheckPorts } from '#shared/use-cases/intake/checks/check.ts';
 
 export type SubmitPorts = AcceptPorts & CheckPorts;
 
@@ -24,8 +19,8 @@ export async function findRefusal(ports: SubmitPorts, submission: Submission): P
   if ('outcome' in checked) {
     return checked.outcome;
   }
-  const { accepted, resumed } = checked;
-  const problem = await findAcceptProblem(ports, accepted, resumed);
+  const { accepted } = checked;
+  const problem = await findAcceptProblem(ports, accepted);
   return problem === null ? null : refusalOf(accepted, problem);
 }
 
@@ -38,9 +33,9 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
   if ('outcome' in checked) {
     return checked.outcome;
   }
-  const { accepted, resumed } = checked;
+  const { accepted } = checked;
   const { jobId } = accepted.spec;
-  const outcome = resumed === null ? await acceptJob(ports, accepted) : await acceptTuning(ports, accepted, resumed);
+  const outcome = await acceptSubmission(ports, accepted);
   return outcome === 'ACCEPTED' ? { verdict: 'ACCEPTED', jobId } : refusalOf(accepted, outcome);
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 import { UPLOAD_PART_BYTES_MAX } from '#shared/protocol/submission.ts';
-import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
 
 /**
  * The folder of the jobs bucket for uploads that have not been started. No job has it, since job ids begin with a

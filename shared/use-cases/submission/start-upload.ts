@@ -1,8 +1,8 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import type { StartUpload } from '#shared/protocol/submission.ts';
-import { jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
 import type { Submission, SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
+import { jobsBucketOf } from '#shared/use-cases/intake/checks/account.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
 import { findRefusal, type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
@@ -59,7 +59,7 @@ function submissionFrom({ intake }: SubmitPorts, found: PackageToSubmit, facts: 
       source: {
         uri: submission.source.uri,
         // The same package with another job file is another submission.
-        deliveryId: `${info.generation}/${digestOf(submission.job, [])}`,
+        deliveryId: `${info.generation}/${digestOf(submission.job)}`,
         reportUri: reportUriOf(intake, given.jobId),
       },
       submittedBy: given.submittedBy,

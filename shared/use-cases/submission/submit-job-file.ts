@@ -21,7 +21,7 @@ export async function submitJobFile(
     packageBase: `gs://${ports.intake.uploadBucket}/`,
     enclosingPackage: null,
     fallbackJobId: jobId,
-    source: { uri: `api://jobs/${jobId}`, deliveryId: digestOf(job, []), reportUri: reportUriOf(ports.intake, jobId) },
+    source: { uri: `api://jobs/${jobId}`, deliveryId: digestOf(job), reportUri: reportUriOf(ports.intake, jobId) },
     submittedBy,
     now,
   });

@@ -6,18 +6,14 @@ import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import type { SubmissionVerdict, ValidateUpload } from '#shared/protocol/submission.ts';
-import {
-  type CheckPorts,
-  checkSubmission,
-  jobContextOf,
-  type Submission,
-} from '#shared/use-cases/intake/check-submission.ts';
+import { checkSubmission, jobContextOf, type Submission } from '#shared/use-cases/intake/check-submission.ts';
+import type { CheckPorts } from '#shared/use-cases/intake/checks/check.ts';
 import { fileNameOf } from '#shared/use-cases/intake/classify-upload.ts';
 import { describeMissingJobFile } from '#shared/use-cases/intake/missing-job-file.ts';
 import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
 import { assemblePackage } from '#shared/use-cases/submission/staged-upload.ts';
 import { viewMachines } from '#shared/views/job-view.ts';
-import { viewImage } from '#shared/views/view-images.ts';
+import { viewImages } from '#shared/views/view-images.ts';
 
 type Given = ValidateUpload & { readonly uploadId: string };
 
@@ -45,7 +41,7 @@ export async function validateUpload(
   const outcome = 'outcome' in checked ? checked.outcome : { ...NO_PROBLEMS, warnings: checked.accepted.warnings };
   const spec = 'outcome' in checked ? checked.spec : checked.accepted.spec;
   const jobId = spec?.jobId ?? ('outcome' in checked ? checked.outcome.jobId : null);
-  const images = checked.images.map(viewImage);
+  const images = spec === null ? [] : viewImages(spec);
   return { ...verdictOf(ports, found, { submission, spec, ...outcome }), verdict: outcome.verdict, jobId, images };
 }
 
@@ -56,14 +52,13 @@ type Facts = { readonly info: ObjectInfo; readonly given: Omit<Given, 'partCount
 /** The submission of an uploaded package; null if it has no job file. */
 export function submissionOf({ report, parsed }: PackageToSubmit, { info, given, now }: Facts): Submission | null {
   const uri = toGsUri(info);
-  const { generation } = info;
   return (
     parsed && {
       ...parsed,
       packageBase: uri.slice(0, uri.lastIndexOf('/') + 1),
-      enclosingPackage: { uri, generation, report },
+      enclosingPackage: { uri, info, report },
       fallbackJobId: `job_${given.uploadId}`,
-      source: { uri, deliveryId: generation, reportUri: '' },
+      source: { uri, deliveryId: info.generation, reportUri: '' },
       now,
     }
   );

@@ -1,6 +1,6 @@
 import { NO_RIGHTS } from '#shared/protocol/job-rights.ts';
-import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
-import { missingTerraformLine } from '#shared/use-cases/intake/missing-rights.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
+import { missingTerraformLine } from '#shared/use-cases/intake/checks/missing-rights.ts';
 
 /** The settings of a deployment with one runtime in all zones. */
 export const exampleIntake: IntakeSettings = {
@@ -17,6 +17,9 @@ export const exampleIntake: IntakeSettings = {
   vmLimits: {},
   rights: NO_RIGHTS,
   describeMissingRight: missingTerraformLine,
+  notificationChannels: [],
+  keeping: { msMax: 3_600_000, costUsdMax: 20 },
+  hasShellAccess: false,
   architectureOf: () => 'amd64',
   containers: { allowsRoot: true, hasEngine: async () => true },
 };

@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { packagesOfImage } from '#infra/machine-image/image-packages.ts';
 import { imageNamesOf, RUNTIMES, runtimeFor } from '#infra/machine-image/read-runtimes.ts';
 import type { InternetAccess } from '#shared/protocol/internet-access.ts';
-import { lintJobPackages } from '#shared/use-cases/intake/check-packages.ts';
+import { checkPrograms } from '#shared/use-cases/intake/checks/programs.ts';
 import { exampleIntake } from '../../support/api/example-intake.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
+import { inspectedPackagesOf } from '../../support/package/inspected-package.ts';
 import { lint, reportOf, setupOf } from '../../support/package/lint-subject.ts';
+import { runCheck } from '../../support/use-cases/run-check.ts';
 
 const IMAGE = runtimeFor('2.20')?.packages ?? [];
 const BACKEND = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n';
@@ -78,20 +80,17 @@ it.each(RUNTIMES.runtimes)(
 it('intake reports it for the runtime of the job, in the network of the job', async () => {
   const { spec } = queuedJob();
   const report = await reportOf(setupOf('transformers'));
-  const codesIn = (internetAccess: InternetAccess | undefined, network: string | null = null) => {
+  const codesIn = async (internetAccess: InternetAccess | undefined, network: string | null = null) => {
     const runtimeOf = (version: string) => ({ ...found(version), packages: IMAGE });
     const placed = { ...spec, runtimeVersion: '2.11', network };
-    const { warnings } = lintJobPackages(
-      placed,
-      { reportsOf: () => [report] },
-      { ...exampleIntake, runtimeOf, internetAccess },
-    );
+    const job = { spec: placed, packages: inspectedPackagesOf(spec, report) };
+    const { warnings } = await runCheck(checkPrograms, job, { intake: { runtimeOf, internetAccess } });
     return warnings.map(({ code }) => code);
   };
   const found = (version: string) => exampleIntake.runtimeOf(version) ?? expect.unreachable();
   const none = { regions: [], networks: {}, remoteRepositories: {} };
-  expect(codesIn(none)).toEqual(['NOT_IN_IMAGE']);
-  expect(codesIn({ ...none, regions: [spec.region] })).toEqual([]);
-  expect(codesIn(none, 'projects/p/global/networks/other')).toEqual([]);
-  expect(codesIn(undefined)).toEqual([]);
+  expect(await codesIn(none)).toEqual(['NOT_IN_IMAGE']);
+  expect(await codesIn({ ...none, regions: [spec.region] })).toEqual([]);
+  expect(await codesIn(none, 'projects/p/global/networks/other')).toEqual([]);
+  expect(await codesIn(undefined)).toEqual([]);
 });

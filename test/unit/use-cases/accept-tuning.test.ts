@@ -9,19 +9,15 @@ import { RUNG_VALUES_MAX, RUNGS_MAX } from '#shared/tuning/stopping/asha.ts';
 import { CURVE_POINTS_MAX, PARALLEL_TRIALS_MAX, type Trial } from '#shared/tuning/trial.ts';
 import { RESUMES_MAX } from '#shared/tuning/tuning.ts';
 import { type DeadLetterPorts, handleDeadLetter } from '#shared/use-cases/dead-letters/handle-dead-letter.ts';
-import {
-  type Accepted,
-  type AcceptPorts,
-  acceptJob,
-  acceptTuning,
-} from '#shared/use-cases/intake/accept-submission.ts';
+import { type Accepted, type AcceptPorts, acceptSubmission } from '#shared/use-cases/intake/accept-submission.ts';
 import { cancelJob, handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';
-import { checkResumedTuning } from '#shared/use-cases/intake/check-resumed-tuning.ts';
+import { checkResumedTuning } from '#shared/use-cases/intake/checks/resumed-tuning.ts';
 import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-job.ts';
 import { listSubmitted } from '#shared/views/list-submitted.ts';
 import { noLog } from '../../support/collected-log.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { closedTuning, STUDY, searchingTuning, succeededTrial } from '../../support/domain/example-tuning.ts';
+import { runCheck } from '../../support/use-cases/run-check.ts';
 import { withUpdates } from '../../support/use-cases/updates.ts';
 
 let database: Database;
@@ -41,28 +37,31 @@ beforeEach(() => {
 });
 afterEach(() => database.close());
 
-const study = { study: STUDY, resumes: [] };
+type Changes = { readonly digest?: string; readonly now?: number; readonly study?: Study | null };
 
-function accepted(changes: { readonly digest?: string; readonly now?: number } = {}): Accepted {
+/** A tuning, or a job without a study. */
+function accepted(changes: Changes = {}): Accepted {
   const { spec, source, zones, packages, warnings } = queuedJob();
-  const { digest = source.digest, now = 1_000 } = changes;
-  return { spec, source: { ...source, digest, deliveryId: digest }, zones, packages, warnings, now };
+  const { digest = source.digest, now = 1_000, study = STUDY } = changes;
+  const common = { source: { ...source, digest, deliveryId: digest }, zones, packages, resumes: [], warnings };
+  return { ...common, spec: { ...spec, study }, now };
 }
+
+const accept = (changes?: Changes) => acceptSubmission(ports, accepted(changes));
 
 describe('an accepted tuning', () => {
   it('is created with a suggestion request, once, however often its submission is delivered', async () => {
-    expect(await acceptTuning(ports, accepted(), study)).toBe('ACCEPTED');
+    expect(await accept()).toBe('ACCEPTED');
     expect(published.map(({ topic }) => topic)).toEqual(['tuning', 'job-updates']);
-    expect(await acceptTuning(ports, accepted({ now: 5_000 }), study)).toBe('ACCEPTED');
+    expect(await accept({ now: 5_000 })).toBe('ACCEPTED');
     expect((await ports.tunings.read('digits'))?.record.createdAt).toBe(1_000);
     expect(published).toHaveLength(2);
   });
 
   it('has an id that no other job and no other tuning has', async () => {
-    const other = accepted({ digest: 'other' });
-    await acceptTuning(ports, accepted(), study);
-    expect(await acceptTuning(ports, other, study)).toMatchObject({ code: 'JOB_ID_TAKEN' });
-    expect(await acceptJob(ports, other)).toMatchObject({
+    await accept();
+    expect(await accept({ digest: 'other' })).toMatchObject({ code: 'JOB_ID_TAKEN' });
+    expect(await accept({ digest: 'other', study: null })).toMatchObject({
       code: 'JOB_ID_TAKEN',
       message: expect.stringContaining('QUEUED'),
     });
@@ -70,8 +69,8 @@ describe('an accepted tuning', () => {
   });
 
   it('is not created beside a job of its id', async () => {
-    await acceptJob(ports, accepted());
-    expect(await acceptTuning(ports, accepted({ digest: 'other' }), study)).toMatchObject({ code: 'JOB_ID_TAKEN' });
+    await accept({ study: null });
+    expect(await accept({ digest: 'other' })).toMatchObject({ code: 'JOB_ID_TAKEN' });
     expect(await ports.tunings.read('digits')).toBeUndefined();
   });
 
@@ -81,9 +80,7 @@ describe('an accepted tuning', () => {
       ...STUDY,
       parameters: [{ id: 'p', space: { kind: 'CATEGORICAL', values }, scale: 'NONE', children: [] }],
     };
-    expect(await acceptTuning(ports, accepted(), { study: large, resumes: [] })).toMatchObject({
-      code: 'JOB_TOO_LARGE',
-    });
+    expect(await accept({ study: large })).toMatchObject({ code: 'JOB_TOO_LARGE' });
   });
 
   it('stays below the limit of the store at its largest', () => {
@@ -113,8 +110,10 @@ describe('an accepted tuning', () => {
 
 describe('a tuning that is resumed', () => {
   const resuming = (changes: Partial<Study> = {}): Study => ({ ...STUDY, resumeJobId: 'digits', ...changes });
+  const check = async (study: Study = resuming(), tunings = ports.tunings) =>
+    runCheck(checkResumedTuning, { spec: { ...queuedJob().spec, study } }, { ...ports, tunings });
   const codesOf = async (changes: Partial<Study> = {}) =>
-    (await checkResumedTuning(ports, resuming(changes), undefined)).problems.map(({ code }) => code);
+    (await check(resuming(changes))).problems.map(({ code }) => code);
 
   async function createClosed(changes: object = {}, trials: readonly Trial[] = []): Promise<void> {
     await ports.tunings.create(searchingTuning(), []);
@@ -125,7 +124,7 @@ describe('a tuning that is resumed', () => {
   it('must exist, and be a tuning', async () => {
     expect(await codesOf()).toEqual(['RESUMED_TUNING_MISSING']);
     await ports.jobs.create(queuedJob(), []);
-    const { problems } = await checkResumedTuning(ports, resuming(), undefined);
+    const { problems } = await check();
     expect(problems[0]?.message).toContain('tunes no hyperparameters');
   });
 
@@ -151,7 +150,8 @@ describe('a tuning that is resumed', () => {
 
   it('adds itself to those that it has resumed, up to a limit', async () => {
     await createClosed({ resumes: Array.from({ length: RESUMES_MAX - 1 }, (_, index) => `earlier_${index}`) });
-    const { resumes, problems } = await checkResumedTuning(ports, resuming(), undefined);
+    const { pins, problems } = await check();
+    const { resumes = [] } = pins;
     expect([resumes.length, resumes[0], problems]).toEqual([RESUMES_MAX, 'digits', []]);
     await ports.tunings.create(searchingTuning({ tuningId: 'last' }), []);
     const last = { ...closedTuning(), tuningId: 'last', resumes };
@@ -171,8 +171,8 @@ describe('a tuning that is resumed', () => {
     const study = resuming({
       parameters: [{ id: 'rate', space: { kind: 'DOUBLE', min: 0, max: 60 }, scale: 'NONE', children: [] }],
     });
-    const { resumes, warnings } = await checkResumedTuning({ ...ports, tunings }, study, undefined);
-    expect(resumes).toEqual(['digits', 'second']);
+    const { pins, warnings } = await check(study, tunings);
+    expect(pins.resumes).toEqual(['digits', 'second']);
     expect(new Set(read)).toEqual(new Set(['digits', 'second']));
     expect(warnings).toMatchObject([{ code: 'RESUMED_TRIALS_IGNORED', message: expect.stringContaining('third') }]);
   });
@@ -187,7 +187,7 @@ describe('a tuning that is resumed', () => {
     } as const;
     const codesWith = async (parameter: Parameter) => {
       const study = resuming({ parameters: [...STUDY.parameters, parameter] });
-      return (await checkResumedTuning(ports, study, undefined)).warnings.map(({ code }) => code);
+      return (await check(study)).warnings.map(({ code }) => code);
     };
     expect(await codesWith(further)).toEqual(['RESUMED_TRIALS_IGNORED']);
     expect(await codesWith({ ...further, default: 2 })).toEqual([]);
@@ -195,13 +195,13 @@ describe('a tuning that is resumed', () => {
 
   it('gives its parameters to a study that has none', async () => {
     await createClosed();
-    const found = await checkResumedTuning(ports, resuming({ parameters: [] }), undefined);
-    expect(found.study.parameters).toEqual(STUDY.parameters);
+    const { pins } = await check(resuming({ parameters: [] }));
+    expect(pins.spec?.study?.parameters).toEqual(STUDY.parameters);
   });
 
   it('is a warning if some of its trials have values that the study does not', async () => {
     await createClosed({}, [succeededTrial(1, 0.5), succeededTrial(2, 0.5, { values: { other: 1 } })]);
-    const { warnings } = await checkResumedTuning(ports, resuming(), undefined);
+    const { warnings } = await check();
     expect(warnings).toMatchObject([{ code: 'RESUMED_TRIALS_IGNORED', message: expect.stringMatching(/^1 of 2 /) }]);
   });
 });
@@ -210,7 +210,7 @@ describe('a request to cancel', () => {
   it('cancels the tuning of that id, and is redelivered if it overtakes the submission', async () => {
     const message = { jobId: 'digits', publishedAt: 0 };
     expect(await handleCancelMessage(ports, message, 1_000)).toBe('TOO_EARLY');
-    await acceptTuning(ports, accepted(), study);
+    await accept();
     expect(await handleCancelMessage(ports, message, 2_000)).toBe('CANCELLED');
     expect((await ports.tunings.read('digits'))?.record).toMatchObject({
       status: 'CLOSED',
@@ -223,7 +223,7 @@ describe('a request to cancel', () => {
 
 describe('dead letters of a tuning', () => {
   it('fail it when several requests for values in a row could not be handled', async () => {
-    await acceptTuning(ports, accepted(), study);
+    await accept();
     const none = {} as DeadLetterPorts['objects'] & DeadLetterPorts['replicas'] & DeadLetterPorts['curves'];
     const intake = { uploadBucket: 'uploads' };
     const reading = { ...ports, objects: none, replicas: none, curves: none, intake };

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { transferPerGibUsd } from '#shared/catalog/data-transfer.ts';
 import { AccessDeniedError, type BucketLocation, type ObjectStore } from '#shared/ports/object-store.ts';
-import { checkData } from '#shared/use-cases/intake/check-data.ts';
-import { dataUsesOf } from '#shared/use-cases/intake/data-uses.ts';
+import { checkData } from '#shared/use-cases/intake/checks/data.ts';
+import { dataUsesOf } from '#shared/use-cases/intake/checks/data-uses.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { packFiles } from '../../support/e2e/cloud-under-test.ts';
+import { runCheck } from '../../support/use-cases/run-check.ts';
 
 let api: ApiUnderTest;
 
@@ -28,14 +29,11 @@ function check(args: readonly string[], given: Circumstances = {}) {
   const locateBucket: ObjectStore['locateBucket'] = async (bucket) =>
     (await api.objects.hasBucket(bucket)) ? place : 'MISSING';
   const objects = { ...api.objects, locateBucket, ...given.objects };
-  const intake = {
-    ...api.ports.intake,
-    ...('dataBuckets' in given ? { dataBuckets: given.dataBuckets } : { dataBuckets }),
-  };
-  return checkData({ objects, intake }, specOf(args));
+  const intake = 'dataBuckets' in given ? { dataBuckets: given.dataBuckets } : { dataBuckets };
+  return runCheck(checkData, { spec: specOf(args) }, { objects, intake });
 }
 
-const FINE = { problems: [], warnings: [] };
+const FINE = { problems: [], warnings: [], missing: [], unavailable: [], pins: {} };
 
 describe('data that a job reads', () => {
   beforeEach(async () => {
@@ -118,8 +116,9 @@ describe('data that a job reads', () => {
     const rights = { ...api.ports.intake.rights, accounts: { [other]: { bucket: 'others', secrets: null } } };
     api.objects.createBucket('others');
     await put('others', 'a');
-    const intake = { ...api.ports.intake, rights, dataBuckets: [] };
-    const { warnings } = await checkData({ objects: api.objects, intake }, specOf(['gs://others/a', 'gs://jobs/']));
+    const job = { spec: specOf(['gs://others/a', 'gs://jobs/']) };
+    const intake = { rights, dataBuckets: [] };
+    const { warnings } = await runCheck(checkData, job, { objects: api.objects, intake });
     expect(warnings).toMatchObject([
       {
         code: 'DATA_OF_OTHER_ACCOUNT',

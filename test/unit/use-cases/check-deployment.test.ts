@@ -4,11 +4,15 @@ import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
 import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
-import { checkRuntime, limitParallelTrials } from '#shared/use-cases/intake/check-deployment.ts';
+import { type Dialect, EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
+import { checkParallelTrials } from '#shared/use-cases/intake/checks/parallel-trials.ts';
+import { checkRuntime } from '#shared/use-cases/intake/checks/runtime.ts';
 import { noLog } from '../../support/collected-log.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { STUDY } from '../../support/domain/example-tuning.ts';
 import { EXAMPLE_SETTINGS } from '../../support/functions/example-settings.ts';
+import { runCheck } from '../../support/use-cases/run-check.ts';
 
 const RUNTIME_IMAGES = JSON.stringify({
   '2.20': { image: 'dropforge-2-20', pythonVersion: '3.12', gpus: ['nvidia-tesla-t4'] },
@@ -22,9 +26,26 @@ const RUNTIME_IMAGES = JSON.stringify({
   'grace-max': { image: 'dropforge-grace-max', gpus: ['nvidia-gb300'], architecture: 'ARM64' },
 });
 
-type Group = Pick<ReplicaGroup, 'role' | 'bootDiskGib' | 'machineType' | 'accelerator'>;
+const { spec: SPEC } = queuedJob();
+const MASTER: ReplicaGroup = {
+  ...SPEC.replicaGroups[0],
+  role: 'master',
+  bootDiskGib: 100,
+  machineType: 'n1-standard-4',
+  accelerator: null,
+};
 
-const MASTER = { role: 'master', bootDiskGib: 100, machineType: 'n1-standard-4', accelerator: null } as const;
+type Requested = {
+  readonly runtimeVersion: string;
+  readonly pythonVersion?: string | null;
+  readonly dialect?: Dialect;
+  readonly groups?: readonly [ReplicaGroup, ...ReplicaGroup[]];
+};
+
+function checkIn(intake: IntakeSettings, { dialect = 'dropforge', groups = [MASTER], ...requested }: Requested) {
+  const spec: JobSpec = { ...SPEC, pythonVersion: null, ...requested, replicaGroups: groups };
+  return runCheck(checkRuntime, { draft: { ...EMPTY_DRAFT, dialect }, spec }, { intake });
+}
 
 function intakeOf(environment: Readonly<Record<string, string>>) {
   const reading = readSettings('on-upload', environment);
@@ -36,15 +57,15 @@ function intakeOf(environment: Readonly<Record<string, string>>) {
 
 describe('the runtime of a job, in a deployment', () => {
   const intake = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES });
-  const check = (runtimeVersion: string, groups: readonly Group[] = [MASTER]) =>
-    checkRuntime({ runtimeVersion, pythonVersion: null, dialect: 'ai-platform', replicaGroups: groups }, intake);
+  const check = (runtimeVersion: string, groups: Requested['groups'] = [MASTER]) =>
+    checkIn(intake, { runtimeVersion, dialect: 'ai-platform', groups });
 
-  it.each(['2.20', 'vision'])('%s exists and has no findings', (runtimeVersion) => {
-    expect(check(runtimeVersion)).toEqual({ problems: [], warnings: [] });
+  it.each(['2.20', 'vision'])('%s exists and has no findings', async (runtimeVersion) => {
+    expect(await check(runtimeVersion)).toMatchObject({ problems: [], warnings: [] });
   });
 
-  it('is replaced for a version without an image, with a warning that says by what and how it differs', () => {
-    expect(check('2.11')).toEqual({
+  it('is replaced for a version without an image, with a warning that says by what and how it differs', async () => {
+    expect(await check('2.11')).toMatchObject({
       problems: [],
       warnings: [
         {
@@ -65,9 +86,8 @@ describe('the runtime of a job, in a deployment', () => {
     ['3.12', []],
     ['3', []],
     ['3.12.1', []],
-  ])('has the Python of its image: a request for %s is answered with %j', (pythonVersion, messages) => {
-    const requested = { runtimeVersion: '2.20', pythonVersion, dialect: 'dropforge', replicaGroups: [MASTER] } as const;
-    const { warnings } = checkRuntime(requested, intake);
+  ])('has the Python of its image: a request for %s is answered with %j', async (pythonVersion, messages) => {
+    const { warnings } = await checkIn(intake, { runtimeVersion: '2.20', pythonVersion });
     expect(warnings.map(({ message }) => message)).toEqual(messages);
     expect(warnings.every(({ code, path }) => code === 'PYTHON_REPLACED' && path === 'python')).toBe(true);
   });
@@ -75,10 +95,8 @@ describe('the runtime of a job, in a deployment', () => {
   it('is the Python of this machine in the embedded cloud, with a warning unless an image has that name', async () => {
     const config = parseEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
     const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' }, process.env);
-    const warnedOf = (runtimeVersion: string) =>
-      checkRuntime({ runtimeVersion, pythonVersion: null, dialect: 'dropforge', replicaGroups: [MASTER] }, embedded)
-        .warnings;
-    expect(warnedOf('9.9')).toMatchObject([
+    const warnedOf = async (runtimeVersion: string) => (await checkIn(embedded, { runtimeVersion })).warnings;
+    expect(await warnedOf('9.9')).toMatchObject([
       {
         code: 'RUNTIME_REPLACED',
         message: expect.stringMatching(
@@ -88,12 +106,12 @@ describe('the runtime of a job, in a deployment', () => {
         path: 'runtime',
       },
     ]);
-    expect([...warnedOf('2.20'), ...warnedOf(config.runtimeVersionDefault)]).toEqual([]);
+    expect([...(await warnedOf('2.20')), ...(await warnedOf(config.runtimeVersionDefault))]).toEqual([]);
   });
 
-  it.each(['vision', 'sight'])('%s offers only the disk size of its machine images', (runtimeVersion) => {
+  it.each(['vision', 'sight'])('%s offers only the disk size of its machine images', async (runtimeVersion) => {
     const large = { ...MASTER, role: 'worker', bootDiskGib: 500 } as const;
-    expect(check(runtimeVersion, [MASTER, large]).problems).toEqual([
+    expect((await check(runtimeVersion, [MASTER, large])).problems).toEqual([
       {
         code: 'DISK_OF_MACHINE_IMAGE',
         message:
@@ -103,13 +121,13 @@ describe('the runtime of a job, in a deployment', () => {
     ]);
   });
 
-  it.each(['2.20', '2.11', 'both'])('%s boots from an image and offers any disk size', (runtimeVersion) => {
-    expect(check(runtimeVersion, [{ ...MASTER, bootDiskGib: 500 }]).problems).toEqual([]);
+  it.each(['2.20', '2.11', 'both'])('%s boots from an image and offers any disk size', async (runtimeVersion) => {
+    expect((await check(runtimeVersion, [{ ...MASTER, bootDiskGib: 500 }])).problems).toEqual([]);
   });
 
-  it('is rejected for a GPU that its driver does not support, with the runtimes that do', () => {
+  it('is rejected for a GPU that its driver does not support, with the runtimes that do', async () => {
     const blackwell = { ...MASTER, role: 'worker', machineType: 'a4-highgpu-8g' } as const;
-    expect(check('2.20', [MASTER, blackwell, { ...blackwell, role: 'evaluator' }]).problems).toEqual([
+    expect((await check('2.20', [MASTER, blackwell, { ...blackwell, role: 'evaluator' }])).problems).toEqual([
       {
         code: 'GPU_NOT_IN_RUNTIME',
         message: 'The image of runtime 2.20 does not support the GPU nvidia-b200.',
@@ -117,17 +135,17 @@ describe('the runtime of a job, in a deployment', () => {
         path: 'trainingInput.runtimeVersion',
       },
     ]);
-    expect(check('blackwell', [blackwell]).problems).toEqual([]);
+    expect((await check('blackwell', [blackwell])).problems).toEqual([]);
     const rare = { ...MASTER, accelerator: { type: 'nvidia-tesla-v100', count: 1 } } as const;
-    expect(check('2.11', [rare]).problems).toMatchObject([
+    expect((await check('2.11', [rare])).problems).toMatchObject([
       { remedy: 'Choose another GPU, or have an image for it added to runtime_images.' },
     ]);
   });
 
   const arm = { ...MASTER, machineType: 'a4x-highgpu-4g', bootDiskGib: 100 } as const;
 
-  it('is rejected for a machine type with other processors, with the runtimes that have those and its GPU', () => {
-    expect(check('2.20', [arm, { ...arm, role: 'worker' }]).problems).toEqual([
+  it('is rejected for a machine type with other processors, with the runtimes that have those and its GPU', async () => {
+    expect((await check('2.20', [arm, { ...arm, role: 'worker' }])).problems).toEqual([
       {
         code: 'RUNTIME_ARCHITECTURE',
         message:
@@ -136,19 +154,18 @@ describe('the runtime of a job, in a deployment', () => {
         path: 'trainingInput.runtimeVersion',
       },
     ]);
-    expect(check('grace', [arm]).problems).toEqual([]);
-    expect(check('grace', [MASTER]).problems).toMatchObject([
+    expect((await check('grace', [arm])).problems).toEqual([]);
+    expect((await check('grace', [MASTER])).problems).toMatchObject([
       {
         message: expect.stringContaining('n1-standard-4, whose processors are X86_64, and the image of runtime grace'),
       },
     ]);
   });
 
-  it('is rejected for a machine type for whose processors there is none, with the line of Terraform', () => {
+  it('is rejected for a machine type for whose processors there is none, with the line of Terraform', async () => {
     const images = { '2.20': { image: 'dropforge-2-20' } };
     const other = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES: JSON.stringify(images) });
-    const requested = { runtimeVersion: '2.20', pythonVersion: null, dialect: 'dropforge' } as const;
-    expect(checkRuntime({ ...requested, replicaGroups: [arm] }, other).problems).toMatchObject([
+    expect((await checkIn(other, { runtimeVersion: '2.20', groups: [arm] })).problems).toMatchObject([
       {
         code: 'RUNTIME_ARCHITECTURE',
         remedy:
@@ -157,8 +174,8 @@ describe('the runtime of a job, in a deployment', () => {
     ]);
   });
 
-  it('is rejected for machines with different processors, since all of them boot from it', () => {
-    expect(check('grace', [arm, { ...MASTER, role: 'worker' }]).problems).toMatchObject([
+  it('is rejected for machines with different processors, since all of them boot from it', async () => {
+    expect((await check('grace', [arm, { ...MASTER, role: 'worker' }])).problems).toMatchObject([
       {
         code: 'RUNTIME_ARCHITECTURE',
         message: expect.stringMatching(/^The worker runs on n1-standard-4/),
@@ -167,8 +184,8 @@ describe('the runtime of a job, in a deployment', () => {
     ]);
   });
 
-  it('is rejected for a machine type that boots from no machine image, if it has nothing else', () => {
-    expect(check('vision', [{ ...MASTER, machineType: 'a3-highgpu-8g' }]).problems).toMatchObject([
+  it('is rejected for a machine type that boots from no machine image, if it has nothing else', async () => {
+    expect((await check('vision', [{ ...MASTER, machineType: 'a3-highgpu-8g' }])).problems).toMatchObject([
       {
         code: 'MACHINE_TYPE_NEEDS_IMAGE',
         message:
@@ -177,26 +194,25 @@ describe('the runtime of a job, in a deployment', () => {
           'Choose another machine type, or have an image of the runtime added to terraform.tfvars, runtime_images = { …, "vision" = { image = "IMAGE" } }.',
       },
     ]);
-    expect(check('both', [{ ...MASTER, machineType: 'a3-highgpu-8g' }]).problems).toEqual([]);
+    expect((await check('both', [{ ...MASTER, machineType: 'a3-highgpu-8g' }])).problems).toEqual([]);
   });
 
   it('boots on every machine type in the embedded cloud, whose processors are those of this machine', async () => {
     const config = parseEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
     const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' }, process.env);
-    const requested = { runtimeVersion: '2.20', pythonVersion: null, dialect: 'dropforge' } as const;
-    expect(checkRuntime({ ...requested, replicaGroups: [arm, MASTER] }, embedded).problems).toEqual([]);
+    expect((await checkIn(embedded, { runtimeVersion: '2.20', groups: [arm, MASTER] })).problems).toEqual([]);
     expect(embedded.architectureOf('a4x-highgpu-4g')).toBe(process.arch === 'arm64' ? 'arm64' : 'amd64');
   });
 
-  it('supports any GPU if its image lists none', () => {
+  it('supports any GPU if its image lists none', async () => {
     const attached = { ...MASTER, accelerator: { type: 'nvidia-b200', count: 8 } } as const;
-    expect(check('both', [attached]).problems).toEqual([]);
+    expect((await check('both', [attached])).problems).toEqual([]);
   });
 
   it.each(['2.9', 'constructor', 'lost'])(
     '%s is rejected at intake, with the available versions in the remedy',
-    (runtimeVersion) => {
-      expect(check(runtimeVersion)).toMatchObject({
+    async (runtimeVersion) => {
+      expect(await check(runtimeVersion)).toMatchObject({
         problems: [
           {
             code: 'UNKNOWN_RUNTIME',
@@ -211,31 +227,32 @@ describe('the runtime of a job, in a deployment', () => {
 });
 
 describe('the parallel trials of a tuning', () => {
-  const study = { ...STUDY, parallelTrialsMax: 10 };
+  const tuning: JobSpec = { ...SPEC, study: { ...STUDY, parallelTrialsMax: 10 } };
+  const limit = (intake: Partial<IntakeSettings>, spec = tuning) => runCheck(checkParallelTrials, { spec }, { intake });
 
   it('are limited to those that have VMs at the same time on this machine, with a warning', async () => {
     const config = parseEmbeddedConfig({ vmsMax: 2 }, 'test');
     const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' }, process.env);
-    const limited = limitParallelTrials(study, queuedJob().spec, embedded);
-    expect(limited.study).toEqual({ ...study, parallelTrialsMax: 2 });
+    const limited = await limit(embedded);
+    expect(limited.pins.spec).toEqual({ ...tuning, study: { ...tuning.study, parallelTrialsMax: 2 } });
     expect(limited.warnings).toMatchObject([
       {
         code: 'PARALLEL_TRIALS_LIMITED',
         message: '2 of the 10 parallel trials run at a time: this machine runs at most 2 VMs at a time.',
       },
     ]);
-    expect(limitParallelTrials(STUDY, queuedJob().spec, embedded)).toEqual({ study: STUDY, warnings: [] });
+    expect(await limit(embedded, { ...SPEC, study: STUDY })).toMatchObject({ pins: {}, warnings: [] });
   });
 
-  it('are one at a time if one needs more than half of the VMs', () => {
-    const [master] = queuedJob().spec.replicaGroups;
+  it('are one at a time if one needs more than half of the VMs', async () => {
+    const [master] = SPEC.replicaGroups;
     const { vmLimits } = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES, VMS_MAX: '5' });
-    const cluster: JobSpec = { ...queuedJob().spec, replicaGroups: [master, { ...master, role: 'worker', count: 2 }] };
-    expect(limitParallelTrials(study, cluster, { vmLimits }).study.parallelTrialsMax).toBe(1);
+    const cluster: JobSpec = { ...tuning, replicaGroups: [master, { ...master, role: 'worker', count: 2 }] };
+    expect((await limit({ vmLimits }, cluster)).pins.spec?.study?.parallelTrialsMax).toBe(1);
   });
 
-  it('are as many as requested in a deployment, whose zones have capacity or not', () => {
+  it('are as many as requested in a deployment, whose zones have capacity or not', async () => {
     const intake = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES });
-    expect(limitParallelTrials(study, queuedJob().spec, intake)).toEqual({ study, warnings: [] });
+    expect(await limit(intake)).toMatchObject({ pins: {}, warnings: [] });
   });
 });

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
-import { checkPackages } from '#shared/use-cases/intake/check-packages.ts';
+import { checkPackages, packageRefsOf } from '#shared/use-cases/intake/checks/packages.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { zipOf } from '../../support/package/build-archives.ts';
+import { runCheck } from '../../support/use-cases/run-check.ts';
 
 let api: ApiUnderTest;
 beforeEach(async () => {
@@ -24,11 +25,12 @@ it('refuses packages that are too large together before it reads any of them', a
     },
     read: () => Promise.reject(new Error('A package was read.')),
   };
-  const { program } = queuedJob().spec;
+  const { spec } = queuedJob();
 
-  const check = await checkPackages({ ...api.ports, objects }, [{ ...program, packageUris }], null);
+  const job = { spec: { ...spec, program: { ...spec.program, packageUris } } };
+  const { problems } = await runCheck(checkPackages, job, { objects });
 
-  expect(check.problems).toMatchObject([
+  expect(problems).toMatchObject([
     {
       code: 'ARCHIVE_TOO_LARGE',
       message: 'The packages of the job have 2147483650 bytes in total; the maximum is 2147483648.',
@@ -42,19 +44,26 @@ it('pins how each package is made runnable for each program that has it', async 
   const files = ['m/train.py', 'm/run/eval.py'].map((path) => ({ path, data: 'print(1)\n' }));
   await api.objects.write({ bucket: 'uploads', name: 'shared.zip' }, zipOf(files));
   await api.objects.write({ bucket: 'uploads', name: 'own.py' }, Buffer.from('print(1)\n'));
-  const { program } = queuedJob().spec;
+  const { spec } = queuedJob();
+  const { program } = spec;
+  const [master] = spec.replicaGroups;
   const image = { uri: '', sizeBytes: 0, entrypoint: ['python3'], cmd: ['-m', 'train'], user: '', workingDir: '' };
   const container = { kind: 'CONTAINER', imageUri: '', image, environment: {}, module: null } as const;
-  const programs = [
+  const [first, ...others] = [
     { ...program, packageUris: [shared], module: 'run/eval.py' },
     { ...program, packageUris: [shared, own], module: 'own' },
     { ...container, packageUris: [shared], command: [], args: [] },
-  ];
+  ] as const;
 
-  const check = await checkPackages(api.ports, programs, null);
+  const replicaGroups = [{ ...master, program: first }, ...others.map((program) => ({ ...master, program }))] as const;
+  const { problems, pins } = await runCheck(
+    checkPackages,
+    { spec: { ...spec, replicaGroups } },
+    { objects: api.objects },
+  );
 
-  expect(check.problems).toEqual([]);
-  const pinned = check.pin(programs).map(({ uri, layouts }) => ({
+  expect(problems).toEqual([]);
+  const pinned = packageRefsOf({ spec, packages: [], ...pins }).map(({ uri, layouts }) => ({
     uri,
     layouts: layouts?.map(({ module, layout }) => [module, layout.root, layout.program?.path]),
   }));

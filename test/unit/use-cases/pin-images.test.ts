@@ -7,12 +7,16 @@ import {
   type ImageRequest,
   RegistryUnavailableError,
 } from '#shared/ports/image-registry.ts';
-import type { ContainerSettings, IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
-import { pinImages } from '#shared/use-cases/intake/pin-images.ts';
+import { checkContainerEngine } from '#shared/use-cases/intake/checks/container-engine.ts';
+import { checkImageHosts } from '#shared/use-cases/intake/checks/image-hosts.ts';
+import { checkImages, namedImagesOf } from '#shared/use-cases/intake/checks/images.ts';
+import type { ContainerSettings, IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
+import { viewImages } from '#shared/views/view-images.ts';
 import { exampleIntake } from '../../support/api/example-intake.ts';
 import { exampleRegistry } from '../../support/api/example-registry.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { contained, jobOf } from '../../support/job-file/program-drafts.ts';
+import { runCheck } from '../../support/use-cases/run-check.ts';
 
 const A = 'a'.repeat(64);
 const B = 'b'.repeat(64);
@@ -37,9 +41,20 @@ type Given = {
   readonly internetAccess?: IntakeSettings['internetAccess'];
 };
 
-function pin(spec: JobSpec, { registry = exampleRegistry(), containers = {}, ...other }: Given = {}) {
-  const intake = { ...exampleIntake, ...other, containers: { ...exampleIntake.containers, ...containers } };
-  return pinImages({ registry, intake }, spec, jobOf({ master: contained(undefined, 'image') }));
+const DRAFT = jobOf({ master: contained(undefined, 'image') });
+
+/** Makes the checks of images one after the other, until one has a problem, as `runChecks` does. */
+async function pin(
+  spec: JobSpec,
+  { registry = exampleRegistry(), containers = {}, ...other }: Given = {},
+  draft = DRAFT,
+) {
+  const intake = { ...other, containers: { ...exampleIntake.containers, ...containers } };
+  const job = { draft, spec, images: namedImagesOf(spec, draft) };
+  const engine = await runCheck(checkContainerEngine, job, { intake });
+  const hosts = engine.problems.length > 0 ? engine : await runCheck(checkImageHosts, job, { intake });
+  const found = hosts.problems.length > 0 ? hosts : await runCheck(checkImages, job, { registry, intake });
+  return { ...found, warnings: hosts.warnings, spec: found.pins.spec ?? spec };
 }
 
 function registryWith(answer: Partial<PinnedImage> | ImageRejection | Error): ImageRegistry {
@@ -69,7 +84,7 @@ describe('the images of a job', () => {
     expect(requests).toHaveLength(1);
     expect(pinned.spec.program).toMatchObject({ image: { uri: `docker.io/library/ubuntu@sha256:${A}` } });
     expect(pinned.spec.replicaGroups.map(({ program }) => program)).toEqual([null, null]);
-    expect(pinned.images.map(({ role, image }) => `${role} ${image.platform}`)).toEqual([
+    expect(viewImages(pinned.spec).map(({ role, platform }) => `${role} ${platform}`)).toEqual([
       'master linux/amd64',
       'worker linux/amd64',
     ]);
@@ -159,7 +174,7 @@ describe('an image that cannot run', () => {
           ? { kind: 'REJECTED', rejection: { reason: 'NOT_FOUND', tags: [] } }
           : exampleRegistry().resolve(request),
     };
-    const { problems } = await pinImages({ registry, intake: exampleIntake }, spec, jobOf(programs));
+    const { problems } = await pin(spec, { registry }, jobOf(programs));
     expect(problems).toMatchObject([{ code: 'IMAGE_NOT_FOUND', path: 'workers.image' }]);
   });
 

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scripts.ts';
 import type { JobIn } from '#shared/domain/job.ts';
+import type { Study } from '#shared/domain/study.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { METADATA_BYTES_MAX, METADATA_VALUE_BYTES_MAX } from '#shared/ports/vm-provider.ts';
 import { METADATA_KEYS } from '#shared/protocol/vm-config.ts';
-import { checkVmConfig } from '#shared/use-cases/intake/check-vm-config.ts';
+import { checkVmConfig } from '#shared/use-cases/intake/checks/vm-config.ts';
 import { handleSubmitMessage } from '#shared/use-cases/intake/handle-submit-message.ts';
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
 import { vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
@@ -12,6 +13,8 @@ import { simulatedSettings } from '../../simulation/simulated-job.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
 import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 import { STUDY } from '../../support/domain/example-tuning.ts';
+import { inspectedPackage } from '../../support/package/inspected-package.ts';
+import { runCheck } from '../../support/use-cases/run-check.ts';
 
 const KIB = 1 << 10;
 const LIMITS = "262144 bytes (256 KiB) in one value of a VM's metadata, and 524288 bytes (512 KiB) in all";
@@ -109,17 +112,20 @@ function jobWith(characters: number): JobIn<'PREPARING'> {
   return placed as JobIn<'PREPARING'>;
 }
 
-function problemOf(job: JobIn<'PREPARING'>, study = null as Parameters<typeof checkVmConfig>[1]) {
-  return checkVmConfig({ ...job, now: 0 }, study);
+async function problemOf({ spec, packages }: JobIn<'PREPARING'>, study: Study | null = null) {
+  const inspected = packages.map((one) => inspectedPackage(one));
+  const { problems } = await runCheck(checkVmConfig, { spec: { ...spec, study }, packages: inspected });
+  return problems[0] ?? null;
 }
 
 describe('the measured configuration', () => {
-  it('is at least as long as the one that is provisioned', () => {
-    const longest = Array.from({ length: 32 }, (_, index) => 132_000 - index * 256).find(
-      (characters) => problemOf(jobWith(characters)) === null,
-    );
+  it('is at least as long as the one that is provisioned', async () => {
+    let longest = 132_000;
+    while ((await problemOf(jobWith(longest))) !== null) {
+      longest -= 256;
+    }
     const request = vmRequestOf(
-      jobWith(longest ?? 0),
+      jobWith(longest),
       { role: 'master', index: 0 },
       { settings: simulatedSettings, timeouts: TIMEOUTS },
     );
@@ -134,14 +140,14 @@ describe('the measured configuration', () => {
     expect(METADATA_VALUE_BYTES_MAX + others).toBeLessThan(METADATA_BYTES_MAX);
   });
 
-  it('is that of the trial with the longest values', () => {
+  it('is that of the trial with the longest values', async () => {
     const job = jobWith(120 * KIB);
     const values = ['short', '"'.repeat(10 * KIB)];
     const space = { kind: 'CATEGORICAL', values } as const;
     const leaf = { id: 'leaf', space, scale: 'NONE', children: [] } as const;
     const parameters = [{ ...leaf, id: 'root', children: [{ parentValues: ['short'], parameter: leaf }] }];
-    expect(problemOf(job, { study: STUDY, resumes: [] })).toBeNull();
-    expect(problemOf(job, { study: { ...STUDY, parameters }, resumes: [] })).toMatchObject({
+    expect(await problemOf(job, STUDY)).toBeNull();
+    expect(await problemOf(job, { ...STUDY, parameters })).toMatchObject({
       code: 'CONFIGURATION_TOO_LONG',
     });
   });
@@ -153,13 +159,13 @@ describe('the longest part', () => {
     spec: { ...job.spec, program: { ...job.spec.program, ...program } },
   });
 
-  it('can be the environment variables', () => {
-    expect(problemOf(jobWith(140 * KIB))).toMatchObject({
+  it('can be the environment variables', async () => {
+    expect(await problemOf(jobWith(140 * KIB))).toMatchObject({
       message: expect.stringMatching(/\d+ of them in its environment variables\./),
     });
   });
 
-  it('can be the packages', () => {
+  it('can be the packages', async () => {
     const packages = Array.from({ length: 100 }, (_, index) => ({
       uri: `gs://jobs/${'p'.repeat(1_000)}${index}.tar.gz`,
       generation: '1763700000000001',
@@ -167,31 +173,31 @@ describe('the longest part', () => {
       sizeBytes: 61_234,
     }));
     const job = withProgram(jobWith(30 * KIB), { packageUris: packages.map(({ uri }) => uri) });
-    expect(problemOf({ ...job, packages })).toMatchObject({
+    expect(await problemOf({ ...job, packages })).toMatchObject({
       message: expect.stringContaining('of them in its packages.'),
       remedy: 'Use fewer packages, or shorter names.',
     });
   });
 
-  it('can be the requirements that a script or pyproject.toml lists', () => {
+  it('can be the requirements that a script or pyproject.toml lists', async () => {
     const requirements = Array.from({ length: 4_000 }, (_, index) => `package-with-a-long-name-${index}==1.2.3; a<b`);
     const layout = { style: 'SOURCES', root: '', importRoots: [''], program: null, workingDirectory: '' } as const;
     const layouts = [{ module: 'trainer.task', layout: { ...layout, requirementFiles: [], requirements } }];
     const uri = 'gs://jobs/train.py';
     const job = withProgram(jobWith(60 * KIB), { packageUris: [uri], module: 'trainer.task' });
     expect(
-      problemOf({ ...job, packages: [{ uri, generation: '1', crc32c: 'x', sizeBytes: 1, layouts }] }),
+      await problemOf({ ...job, packages: [{ uri, generation: '1', crc32c: 'x', sizeBytes: 1, layouts }] }),
     ).toMatchObject({
       message: expect.stringContaining('of them in the requirements of its programs.'),
       remedy: expect.stringContaining('requirements.txt'),
     });
   });
 
-  it('can be the addresses of the VMs', () => {
+  it('can be the addresses of the VMs', async () => {
     const job = jobWith(20 * KIB);
     const [master] = job.spec.replicaGroups;
     const replicaGroups = [master, { ...master, role: 'worker', count: 3_000 }] as const;
-    expect(problemOf({ ...job, spec: { ...job.spec, service: 'VERTEX_AI', replicaGroups } })).toMatchObject({
+    expect(await problemOf({ ...job, spec: { ...job.spec, service: 'VERTEX_AI', replicaGroups } })).toMatchObject({
       message: expect.stringContaining('of them in the addresses of its VMs.'),
     });
   });

@@ -1,16 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Job } from '#shared/domain/job.ts';
-import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
-import { checkVmLimits } from '#shared/use-cases/intake/check-deployment.ts';
+import { checkVmLimits } from '#shared/use-cases/intake/checks/vm-limits.ts';
 import { usageOf } from '#shared/use-cases/limits/vm-usage.ts';
 import { teardown } from '#shared/use-cases/teardown/teardown.ts';
 import { type Shape, simulatedJob } from '../../simulation/simulated-job.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { openProvision, type ProvisionUnderTest } from '../../support/use-cases/provision-under-test.ts';
+import { runCheck } from '../../support/use-cases/run-check.ts';
 
 const vmsMax = (max: number): VmLimits => ({
   VMS_MAX: { max, reason: `this deployment runs at most ${max} VMs at a time`, remedy: 'have vms_max raised' },
@@ -131,28 +132,30 @@ describe('intake', () => {
     ...queuedJob().spec,
     replicaGroups: [{ ...master, ...change }] as const,
   });
+  const problemsOf = async (spec: JobSpec, vmLimits: VmLimits) =>
+    (await runCheck(checkVmLimits, { spec }, { intake: { vmLimits } })).problems;
 
-  it('rejects what is beyond a limit by itself, with the limit and what to do', () => {
-    expect(checkVmLimits(specOf({}), { vmLimits: { ...vmsMax(1), ...USD_MAX } })).toEqual([]);
-    expect(checkVmLimits(specOf({ count: 3 }), { vmLimits: vmsMax(2) })).toEqual([
+  it('rejects what is beyond a limit by itself, with the limit and what to do', async () => {
+    expect(await problemsOf(specOf({}), { ...vmsMax(1), ...USD_MAX })).toEqual([]);
+    expect(await problemsOf(specOf({ count: 3 }), vmsMax(2))).toEqual([
       {
         code: 'TOO_MANY_REPLICAS',
         message: 'The job needs 3 VMs and this deployment runs at most 2 VMs at a time.',
         remedy: 'Request fewer replicas or another machine type, or have vms_max raised.',
       },
     ]);
-    expect(checkVmLimits(specOf({ machineType: 'a3-highgpu-8g' }), { vmLimits: USD_MAX })).toMatchObject([
+    expect(await problemsOf(specOf({ machineType: 'a3-highgpu-8g' }), USD_MAX)).toMatchObject([
       { code: 'PRICE_LIMIT_EXCEEDED', message: expect.stringContaining('88.49 US dollars an hour') },
     ]);
   });
 
-  it('rejects a machine of which no price is known only if dollars are limited, and never counts it as zero', () => {
+  it('rejects a machine of which no price is known only if dollars are limited, and never counts it as zero', async () => {
     const unpriced = specOf({ machineType: 'g4-standard-48' });
-    expect(checkVmLimits(unpriced, { vmLimits: vmsMax(2) })).toEqual([]);
-    expect(checkVmLimits(unpriced, { vmLimits: USD_MAX })).toMatchObject([
+    expect(await problemsOf(unpriced, vmsMax(2))).toEqual([]);
+    expect(await problemsOf(unpriced, USD_MAX)).toMatchObject([
       { code: 'PRICE_LIMIT_EXCEEDED', message: expect.stringMatching(/no price is known for g4-standard-48/i) },
     ]);
     const flex = { ...specOf({ machineType: 'a2-highgpu-1g' }), provisioningModel: 'FLEX_START' } as const;
-    expect(checkVmLimits(flex, { vmLimits: USD_MAX })).toMatchObject([{ message: expect.stringContaining('3.67') }]);
+    expect(await problemsOf(flex, USD_MAX)).toMatchObject([{ message: expect.stringContaining('3.67') }]);
   });
 });

@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
 import { architectureOf } from '#shared/catalog/catalog.ts';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
-import { lintJobPackages } from '#shared/use-cases/intake/check-packages.ts';
+import { checkPrograms } from '#shared/use-cases/intake/checks/programs.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { sourceOf, wheelOf } from '../../support/package/build-archives.ts';
+import { inspectedPackagesOf } from '../../support/package/inspected-package.ts';
+import { runCheck } from '../../support/use-cases/run-check.ts';
 
 /** The problems of a job whose master has this machine type and whose package is a wheel with this platform tag. */
 async function problemsOf(machineType: string, platform: string): Promise<readonly string[]> {
@@ -12,9 +14,9 @@ async function problemsOf(machineType: string, platform: string): Promise<readon
   const { spec } = queuedJob();
   const replicaGroups = [{ ...spec.replicaGroups[0], machineType }] as const;
   const intake = { runtimeOf: () => undefined, architectureOf };
-  return lintJobPackages({ ...spec, replicaGroups }, { reportsOf: () => [wheel] }, intake).problems.map(
-    ({ code }) => code,
-  );
+  const job = { spec: { ...spec, replicaGroups }, packages: inspectedPackagesOf(spec, wheel) };
+  const { problems } = await runCheck(checkPrograms, job, { intake });
+  return problems.map(({ code }) => code);
 }
 
 it('a wheel for other processors than those of the machines is refused before a VM is created', async () => {

@@ -1,7 +1,7 @@
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { isBucketName, parseGsUri, toGsUri } from '#shared/protocol/gs-uri.ts';
-import { programsOf } from '#shared/use-cases/intake/check-packages.ts';
+import { programsOf } from '#shared/use-cases/intake/checks/packages.ts';
 
 /** Data that a job names; `name` is a prefix of objects. `isWritten` is a guess from the argument or variable. */
 export type DataUse = ObjectName & { readonly uri: string; readonly isWritten: boolean };

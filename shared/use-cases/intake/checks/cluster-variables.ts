@@ -12,9 +12,9 @@ const OWN_BYTES_MAX = 512;
 
 /**
  * Why the program could not be started: `TF_CONFIG` or `CLUSTER_SPEC`, which describe the job and the addresses of its
- * VMs, would be too long for Linux. Null if both can be set.
+ * VMs, would be too long for Linux. Empty if both can be set.
  */
-export function checkClusterVariables(spec: JobSpec, config: VmConfig): Problem | null {
+export function findLongVariable(spec: JobSpec, config: VmConfig): readonly Problem[] {
   const { cluster, clusterSpec } = config.spec;
   const tfConfig = { TF_CONFIG: { cluster, job: toTrainingInputDictionary(spec) } };
   const variables = {
@@ -23,19 +23,13 @@ export function checkClusterVariables(spec: JobSpec, config: VmConfig): Problem 
       CLUSTER_SPEC: { cluster: clusterSpec.cluster, job: toCustomJobSpecDictionary(spec) },
     }),
   };
-  const sizes = Object.entries(variables).map(([name, value]) => ({
-    name,
-    bytes: OWN_BYTES_MAX + pythonBytesOf(value),
-  }));
-  const tooLong = sizes.find(({ bytes }) => bytes > VARIABLE_BYTES_MAX);
-  return tooLong === undefined
-    ? null
-    : {
-        code: 'CONFIGURATION_TOO_LONG',
-        message: `The environment variable ${tooLong.name}, which tells the program its job with all arguments and the addresses of its VMs, can have ${tooLong.bytes} bytes; Linux accepts ${VARIABLE_BYTES_MAX} bytes (128 KiB) in one variable.`,
-        remedy:
-          'Put long arguments into a file in a bucket or in the package, and pass its name; or request fewer replicas.',
-      };
+  return Object.entries(variables).flatMap(([name, value]) => {
+    const bytes = OWN_BYTES_MAX + pythonBytesOf(value);
+    const message = `The environment variable ${name}, which tells the program its job with all arguments and the addresses of its VMs, can have ${bytes} bytes; Linux accepts ${VARIABLE_BYTES_MAX} bytes (128 KiB) in one variable.`;
+    const remedy =
+      'Put long arguments into a file in a bucket or in the package, and pass its name; or request fewer replicas.';
+    return bytes > VARIABLE_BYTES_MAX ? [{ code: 'CONFIGURATION_TOO_LONG', message, remedy }] : [];
+  });
 }
 
 /** The size of a value as Python's `json.dumps` writes it: ASCII, with a space after each separator. */

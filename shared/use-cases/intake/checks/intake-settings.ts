@@ -2,7 +2,7 @@ import type { Architecture } from '#shared/domain/architecture.ts';
 import type { VmLimits } from '#shared/domain/vm-limits.ts';
 import type { InternetAccess } from '#shared/protocol/internet-access.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
-import type { DescribeMissing } from '#shared/use-cases/intake/missing-rights.ts';
+import type { DescribeMissing } from '#shared/use-cases/intake/checks/missing-rights.ts';
 
 export type RuntimeFound = {
   /** Differs from the requested version if another runtime replaces it. */
@@ -39,18 +39,18 @@ export type IntakeSettings = {
   readonly runtimeVersions: readonly string[];
   /** Zones that this deployment uses; a region stands for all of its zones. Null for all zones. */
   readonly zones: readonly string[] | null;
-  /** The names of the notification channels that jobs may name; none if missing. */
-  readonly notificationChannels?: readonly string[] | undefined;
+  /** The names of the notification channels that jobs may name. */
+  readonly notificationChannels: readonly string[];
   /** The service accounts, networks and keys that jobs may name. */
   readonly rights: JobRights;
   /** How the operator adds what a job names and `rights` lacks. */
   readonly describeMissingRight: DescribeMissing;
   /** The Cloud KMS key of the disks of jobs that name none; undefined for a Google-managed key. */
   readonly diskKmsKey?: string | undefined;
-  /** Limits on VMs that are kept after a failure; KEEPING_DEFAULT if missing. */
-  readonly keeping?: { readonly msMax: number; readonly costUsdMax: number } | undefined;
-  /** Whether users can open a shell in VMs; false if missing. */
-  readonly hasShellAccess?: boolean | undefined;
+  /** Limits on VMs that are kept after a failure. */
+  readonly keeping: { readonly msMax: number; readonly costUsdMax: number };
+  /** Whether users can open a shell in VMs. */
+  readonly hasShellAccess: boolean;
   /** The limits on the VMs of all jobs together. A job that exceeds one by itself is rejected. */
   readonly vmLimits: VmLimits;
   /** The architecture that the processors of a machine type run; in the embedded cloud, those of this machine. */
@@ -69,10 +69,3 @@ export type ContainerSettings = {
   /** Whether this machine, in the embedded cloud, has a container engine that answers. */
   readonly hasEngine: () => Promise<boolean>;
 };
-
-/** The defaults of Terraform (`keep_on_failure_max`, `keep_on_failure_cost_max_usd`) and of the embedded cloud. */
-export const KEEPING_DEFAULT = { msMax: 3_600_000, costUsdMax: 20 } as const;
-
-export function usesZone({ zones }: Pick<IntakeSettings, 'zones'>, zone: string): boolean {
-  return zones === null || zones.some((zoneOrRegion) => zone === zoneOrRegion || zone.startsWith(`${zoneOrRegion}-`));
-}

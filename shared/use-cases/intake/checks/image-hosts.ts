@@ -1,27 +1,31 @@
 import { isGoogleRegistry, parseImageReference } from '#shared/domain/image-reference.ts';
-import { type SourceLocation, unique } from '#shared/job-file/parser/findings.ts';
+import { unique } from '#shared/job-file/parser/findings.ts';
 import { type InternetAccess, NAT_REMEDY, reachesInternet, type VmNetwork } from '#shared/protocol/internet-access.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
+import type { Found, NamedImage } from '#shared/use-cases/intake/checks/check.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
 
-type NamedImage = { readonly imageUri: string; readonly location?: SourceLocation };
+type Image = Omit<NamedImage, 'role'>;
+
+/** The part of a job that is known of a job file alone: `dropforge jobs validate` makes this check, too. */
+type ImagesInNetwork = { readonly images: readonly Image[]; readonly spec: VmNetwork };
 
 /** Problems with images that VMs cannot pull, and warnings where that is not known. */
 export function checkImageHosts(
-  images: readonly NamedImage[],
-  network: VmNetwork,
-  access: InternetAccess | undefined,
-): { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] } {
-  const isReached = access === undefined ? true : reachesInternet(network, access);
+  { images, spec }: ImagesInNetwork,
+  { intake: { internetAccess: access } }: { readonly intake: Pick<IntakeSettings, 'internetAccess'> },
+): Found {
+  const isReached = access === undefined ? true : reachesInternet(spec, access);
   if (access === undefined || isReached === true) {
-    return { problems: [], warnings: [] };
+    return {};
   }
-  const found = unique(images.flatMap((image) => describeOutside(image, network, { access, isReached })));
-  return isReached === null ? { problems: [], warnings: found } : { problems: found, warnings: [] };
+  const found = unique(images.flatMap((image) => describeOutside(image, spec, { access, isReached })));
+  return isReached === null ? { warnings: found } : { problems: found };
 }
 
 type Known = { readonly access: InternetAccess; readonly isReached: false | null };
 
-function describeOutside({ imageUri, location }: NamedImage, { region }: VmNetwork, known: Known): readonly Problem[] {
+function describeOutside({ imageUri, location }: Image, { region }: VmNetwork, known: Known): readonly Problem[] {
   const reference = parseImageReference(imageUri);
   if (reference === undefined || isGoogleRegistry(reference.host)) {
     return [];

@@ -13,7 +13,7 @@ const NUMERIC_PATTERN = /^\d+(:.*)?$/;
 type CheckInput = { readonly group: ReplicaGroup; readonly allowsRoot: boolean };
 
 /** Why an image that exists cannot run as the job says; null if it can. */
-export function checkImage(
+export function describeUnfitImage(
   program: ContainerProgram,
   image: PinnedImage,
   { group, allowsRoot }: CheckInput,

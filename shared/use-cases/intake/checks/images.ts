@@ -1,85 +1,50 @@
 import type { Architecture } from '#shared/domain/architecture.ts';
 import { type ImageReference, parseImageReference } from '#shared/domain/image-reference.ts';
-import type { ContainerProgram, JobSpec, PinnedImage, Program, ReplicaGroup, Role } from '#shared/domain/job-spec.ts';
+import type { ContainerProgram, JobSpec, Program, ReplicaGroup, Role } from '#shared/domain/job-spec.ts';
 import { type JobDraft, masterOf } from '#shared/job-file/draft/job-draft.ts';
 import { locationOf, type SourceLocation, unique } from '#shared/job-file/parser/findings.ts';
 import { type ImageAnswer, type ImageRegistry, RegistryUnavailableError } from '#shared/ports/image-registry.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
-import { checkImage } from '#shared/use-cases/intake/check-image.ts';
-import { checkImageHosts } from '#shared/use-cases/intake/check-image-hosts.ts';
-import { describeImageRejection } from '#shared/use-cases/intake/describe-image-rejection.ts';
-import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import type { Check, NamedImage } from '#shared/use-cases/intake/checks/check.ts';
+import { describeImageRejection } from '#shared/use-cases/intake/checks/describe-image-rejection.ts';
+import { describeUnfitImage } from '#shared/use-cases/intake/checks/image.ts';
 
-export type ImagePorts = {
-  readonly registry: ImageRegistry;
-  readonly intake: Pick<IntakeSettings, 'containers' | 'architectureOf' | 'internetAccess'>;
-};
-
-/** The image that a group of the job runs, as it was found in the registry. */
-export type ResolvedImage = {
-  readonly role: Role;
-  readonly imageUri: string;
-  readonly image: PinnedImage;
-};
-
-export type PinnedImages = {
-  /** With the images that were found; they are complete if there are no problems. */
-  readonly spec: JobSpec;
-  readonly images: readonly ResolvedImage[];
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
-  /** A registry that did not answer: the submission can be accepted as it is, later. */
-  readonly unavailable: readonly Problem[];
-};
+/** The images that the job file names for the containers of a job. */
+export function namedImagesOf({ program, replicaGroups }: JobSpec, draft: JobDraft): readonly NamedImage[] {
+  return replicaGroups.flatMap((group) => {
+    const { role } = group;
+    const own = group.program ?? program;
+    return own.kind === 'CONTAINER' ? { role, imageUri: own.imageUri, location: locationOfImage(draft, role) } : [];
+  });
+}
 
 /**
  * Finds the images of a job's containers in their registries and pins their digests, so that every attempt and every
  * trial runs the same bytes. Each image is looked up once for each architecture.
  */
-export async function pinImages(ports: ImagePorts, spec: JobSpec, draft: JobDraft): Promise<PinnedImages> {
-  const groups = spec.replicaGroups.flatMap((group) => {
-    const program = group.program ?? spec.program;
-    return program.kind === 'CONTAINER' ? { group, program, location: locationOfImage(draft, group.role) } : [];
-  });
-  const [first] = groups;
-  if (first === undefined) {
-    return { spec, images: [], problems: [], warnings: [], unavailable: [] };
-  }
-  const { containers, architectureOf, internetAccess } = ports.intake;
-  if (!(await containers.hasEngine())) {
-    return { spec, images: [], problems: [{ ...NO_ENGINE, ...first.location }], warnings: [], unavailable: [] };
-  }
-  const images = groups.map(({ program, location }) => ({ imageUri: program.imageUri, location }));
-  const hosts = checkImageHosts(images, spec, internetAccess);
-  if (hosts.problems.length > 0) {
-    return { spec, images: [], ...hosts, unavailable: [] };
-  }
-  const lookup = createLookup(ports.registry);
+export const checkImages: Check = async ({ spec, images }, { registry, intake }) => {
+  const { containers, architectureOf } = intake;
+  const lookup = createLookup(registry);
   const pinned = await Promise.all(
-    groups.map(async ({ group, program, location }) => {
+    spec.replicaGroups.map(async (group) => {
+      const program = group.program ?? spec.program;
+      if (program.kind !== 'CONTAINER') {
+        return [];
+      }
       const architecture = architectureOf(group.machineType);
       const found = await pinProgram(lookup, { program, group, architecture }, containers.allowsRoot);
-      return { group, ...found, problem: found.problem && { ...found.problem, ...location } };
+      const location = images.find(({ role }) => role === group.role)?.location;
+      return [{ role: group.role, ...found, problem: found.problem && { ...found.problem, ...location } }];
     }),
   );
-  const problems = unique(pinned.flatMap(({ problem }) => problem ?? []));
+  const found = pinned.flat();
+  const problems = unique(found.flatMap(({ problem }) => problem ?? []));
   const isTransient = ({ code }: Problem) => code === 'REGISTRY_UNAVAILABLE';
   return {
-    spec: withPrograms(spec, new Map(pinned.map(({ group, program }) => [group.role, program]))),
-    images: pinned.flatMap(({ group, program: { imageUri, image } }) =>
-      image === null ? [] : { role: group.role, imageUri, image },
-    ),
     problems: problems.filter((problem) => !isTransient(problem)),
-    warnings: hosts.warnings,
     unavailable: problems.filter(isTransient),
+    pins: { spec: withPrograms(spec, new Map(found.map(({ role, program }) => [role, program]))) },
   };
-}
-
-const NO_ENGINE = {
-  code: 'CONTAINER_ENGINE_MISSING',
-  message: 'The job runs a container, and no command `docker` answers on this machine.',
-  remedy:
-    'Install Docker, or podman-docker beside Podman, or start its service (`docker info` shows why it does not answer, such as a user who is not in the group docker), and submit the job again; or run it in a deployment on Google Cloud, whose VMs have Docker.',
 };
 
 type Lookup = (reference: ImageReference, architecture: Architecture) => Promise<ImageAnswer>;
@@ -118,7 +83,7 @@ async function pinProgram(
     }
     const image = { ...answer.image, platform: `linux/${architecture}` };
     const found = { ...program, image };
-    return { program: found, problem: checkImage(found, image, { group, allowsRoot }) };
+    return { program: found, problem: describeUnfitImage(found, image, { group, allowsRoot }) };
   } catch (error) {
     if (!(error instanceof RegistryUnavailableError)) {
       throw error;

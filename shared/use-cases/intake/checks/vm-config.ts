@@ -5,8 +5,9 @@ import type { Problem } from '#shared/protocol/problem.ts';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import { trialJobIdOf } from '#shared/tuning/trial.ts';
 import { formatValue, trialRefOf, trialSpecOf } from '#shared/tuning/trial-job.ts';
-import type { Accepted, AcceptedStudy } from '#shared/use-cases/intake/accept-submission.ts';
-import { checkClusterVariables } from '#shared/use-cases/intake/check-cluster-variables.ts';
+import type { Check, CheckedJob } from '#shared/use-cases/intake/checks/check.ts';
+import { findLongVariable } from '#shared/use-cases/intake/checks/cluster-variables.ts';
+import { packageRefsOf } from '#shared/use-cases/intake/checks/packages.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import { type ConfiguredJob, vmConfigOf } from '#shared/use-cases/provision/vm-config-of.ts';
 import type { ConfigSettings } from '#shared/use-cases/provision/vm-settings.ts';
@@ -64,30 +65,36 @@ const PARTS: readonly Part[] = [
 ];
 
 /**
- * Why no VM of a submission could run: its configuration is too long for a metadata value, or a variable that the agent
- * makes of it is too long for Linux. Null if every attempt and every trial can be configured. The other metadata values
- * have a few KiB, so that all values together fit as well.
+ * Whether every attempt and every trial can be configured. No VM could run if its configuration is too long for a
+ * metadata value, or a variable that the agent makes of it is too long for Linux. The other metadata values have a few
+ * KiB, so that all values together fit as well.
  */
-export function checkVmConfig(accepted: Accepted, study: AcceptedStudy | null): Problem | null {
-  const job = study === null ? { ...accepted, jobId: accepted.spec.jobId, trial: null } : longestTrial(accepted, study);
+export const checkVmConfig: Check = (checked) => {
+  const packages = packageRefsOf(checked);
+  const job = longestTrial(checked, packages) ?? { ...checked, packages, jobId: checked.spec.jobId, trial: null };
   const configs = job.spec.replicaGroups.map(({ role, count }) =>
     vmConfigOf({ ...job, attempt: ORDINAL_MAX, ...SAVING }, { role, index: count - 1 }, longestRun(job)),
   );
-  const problems = configs.map((config) =>
-    jsonBytesOf(config) > METADATA_VALUE_BYTES_MAX ? describe(config) : checkClusterVariables(job.spec, config),
+  const problems = configs.flatMap((config) =>
+    jsonBytesOf(config) > METADATA_VALUE_BYTES_MAX ? describe(config) : findLongVariable(job.spec, config),
   );
-  return problems.find((problem) => problem !== null) ?? null;
-}
+  return { problems: problems.slice(0, 1) };
+};
 
 function longestRun({ spec }: Pick<ConfiguredJob, 'spec'>) {
   // Attempts after the first may have any part of a second left.
   return { settings: LONGEST_SETTINGS, programMs: spec.limits.maxRunningMs + 86_400_000.5 };
 }
 
+/** Null for a single training. */
 function longestTrial(
-  { spec, packages }: Accepted,
-  { study }: AcceptedStudy,
-): Omit<ConfiguredJob, 'attempt' | 'ledger' | 'placedAt'> {
+  { spec }: CheckedJob,
+  packages: ConfiguredJob['packages'],
+): Omit<ConfiguredJob, 'attempt' | 'ledger' | 'placedAt'> | null {
+  const { study } = spec;
+  if (study === null) {
+    return null;
+  }
   const tuning = { spec, study, tuningId: spec.jobId };
   const jobId = trialJobIdOf(spec.jobId, ORDINAL_MAX);
   const values = Object.fromEntries(parametersIn(study.parameters).map(({ id, space }) => [id, longestValueOf(space)]));

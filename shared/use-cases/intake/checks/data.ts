@@ -4,9 +4,10 @@ import type { BucketLocation, ObjectInfo, ObjectStore } from '#shared/ports/obje
 import type { Problem } from '#shared/protocol/problem.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 import { didYouMean, nearestName } from '#shared/text/nearest-name.ts';
-import { jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
-import { type DataUse, dataUsesOf } from '#shared/use-cases/intake/data-uses.ts';
-import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import { bucketsOfJobs, jobsBucketOf } from '#shared/use-cases/intake/checks/account.ts';
+import type { Check } from '#shared/use-cases/intake/checks/check.ts';
+import { type DataUse, dataUsesOf } from '#shared/use-cases/intake/checks/data-uses.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
 
 /** Limits of the check of one job. */
 const USES_COUNT_MAX = 20;
@@ -15,8 +16,6 @@ const PAGE_OBJECTS = 1_000;
 const PAGES_COUNT_MAX = 5;
 const PARENTS_COUNT_MAX = 3;
 const GIB = 1_024 ** 3;
-
-type Ports = { readonly objects: ObjectStore; readonly intake: IntakeSettings };
 
 /** Undefined: this account may not read it, which says nothing about that of the VMs, or the request failed. */
 type Found = DataUse & {
@@ -30,7 +29,7 @@ type Found = DataUse & {
  * Checks the data that a job names before its VMs are paid for. Only a bucket that does not exist is a problem, since a
  * program may create objects. What is not checked is a warning.
  */
-export async function checkData(ports: Ports, spec: JobSpec) {
+export const checkData: Check = async ({ spec }, ports) => {
   const all = dataUsesOf(spec);
   const uses = all.slice(0, USES_COUNT_MAX);
   const late = Promise.withResolvers<null>();
@@ -53,7 +52,7 @@ export async function checkData(ports: Ports, spec: JobSpec) {
       ...buckets.flatMap(([_, ofBucket = []]) => checkTransfer(ofBucket, spec.region)),
     ],
   };
-}
+};
 
 function findAll(objects: ObjectStore, uses: readonly DataUse[]): readonly Promise<Found>[] {
   const places = new Map<string, Promise<Found['place']>>();
@@ -123,10 +122,10 @@ function notChecked(message: string, remedy: string): Problem {
 
 /** Intake knows the grants of Terraform only. */
 function checkAccess(found: readonly Found[], { serviceAccount }: JobSpec, intake: IntakeSettings): readonly Problem[] {
-  const { dataBuckets = [], uploadBucket, jobsBucket, rights } = intake;
-  const granted = [...dataBuckets, uploadBucket, jobsBucketOf(intake, serviceAccount ?? undefined)];
+  const { dataBuckets = [], uploadBucket } = intake;
+  const granted = [...dataBuckets, uploadBucket, jobsBucketOf(intake, serviceAccount)];
   const named = found.flatMap(({ place, bucket }) => (place === 'MISSING' || granted.includes(bucket) ? [] : bucket));
-  const owned = [jobsBucket, ...Object.values(rights.accounts).map(({ bucket }) => bucket)];
+  const owned = bucketsOfJobs(intake);
   const [others, unknown] = [true, false].map((is) => [
     ...new Set(named.filter((name) => owned.includes(name) === is)),
   ]);

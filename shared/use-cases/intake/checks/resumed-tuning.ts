@@ -1,54 +1,41 @@
 import { type Metric, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
-import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
-import type { JobStore } from '#shared/ports/job-store.ts';
 import { listAllTrials } from '#shared/ports/read-trials.ts';
-import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import { pointOf, readSearchSpace } from '#shared/tuning/optimizer/search-space.ts';
 import { RESUMES_MAX, type Tuning } from '#shared/tuning/tuning.ts';
+import type { Check, CheckPorts } from '#shared/use-cases/intake/checks/check.ts';
 
 /** Each suggestion reads the earlier trials; a model is built of at most 300. */
 const EARLIER_TRIALS_MAX = 10_000;
 
-type Ports = { readonly jobs: JobStore; readonly tunings: TuningStore };
-
-/** A study that was checked against the tuning that it resumes. */
-export type ResumedStudy = {
-  /** With the parameters of the resumed tuning if it has none of its own. */
-  readonly study: Study;
-  /** Ids of the earlier tunings, the nearest first. */
-  readonly resumes: readonly string[];
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
-};
-
 /**
- * Checks that the tuning that a study resumes exists, has ended, and optimizes the same metrics. Its trials, and those
- * that it has resumed itself, are then known to the optimizer.
+ * Whether the tuning that a study resumes exists, has ended, and optimizes the same metrics. Its trials, and those that
+ * it has resumed itself, are then known to the optimizer. A study without parameters gets those of the resumed tuning.
  */
-export async function checkResumedTuning(
-  ports: Ports,
-  study: Study,
-  draft: StudyDraft | undefined,
-): Promise<ResumedStudy> {
-  const { resumeJobId } = study;
-  if (resumeJobId === null) {
-    return { study, resumes: [], problems: [], warnings: [] };
+export const checkResumedTuning: Check = async ({ draft, spec }, ports) => {
+  const { study } = spec;
+  if (study === null || study.resumeJobId === null) {
+    return {};
   }
-  const location = draft?.resumeJobId === undefined ? { path: 'resumeJobId' } : locationOf(draft.resumeJobId);
+  const { resumeJobId } = study;
+  const location = locationOf(draft.study?.resumeJobId ?? { path: 'resumeJobId' });
   const earlier = (await ports.tunings.read(resumeJobId))?.record;
-  const problem = earlier === undefined ? await describeMissing(ports, resumeJobId) : findDifference(study, earlier);
-  if (problem !== null || earlier === undefined) {
-    return { study, resumes: [], problems: problem === null ? [] : [{ ...problem, ...location }], warnings: [] };
+  if (earlier === undefined) {
+    return { problems: [{ ...(await describeMissing(ports, resumeJobId)), ...location }] };
+  }
+  const difference = findDifference(study, earlier);
+  if (difference !== null) {
+    return { problems: [{ ...difference, ...location }] };
   }
   const parameters = study.parameters.length === 0 ? earlier.study.parameters : study.parameters;
   const resumed = { ...study, parameters };
   const chain = [resumeJobId, ...earlier.resumes];
-  return { study: resumed, problems: [], ...(await readEarlierTrials(ports, { resumed, chain, location })) };
-}
+  const { resumes, warnings } = await readEarlierTrials(ports, { resumed, chain, location });
+  return { warnings, pins: { spec: { ...spec, study: resumed }, resumes } };
+};
 
-async function describeMissing({ jobs }: Ports, id: string): Promise<Problem> {
+async function describeMissing({ jobs }: CheckPorts, id: string): Promise<Problem> {
   const isJob = (await jobs.read(id)) !== undefined;
   const message = isJob
     ? `Job ${id}, which the study resumes, tunes no hyperparameters.`
@@ -89,9 +76,9 @@ type Resumed = { readonly resumed: Study; readonly chain: readonly string[]; rea
  * Trials whose values this study's parameters do not have tell it nothing.
  */
 async function readEarlierTrials(
-  { tunings }: Ports,
+  { tunings }: CheckPorts,
   { resumed, chain, location }: Resumed,
-): Promise<Pick<ResumedStudy, 'resumes' | 'warnings'>> {
+): Promise<{ readonly resumes: readonly string[]; readonly warnings: readonly Problem[] }> {
   const space = readSearchSpace(resumed.parameters);
   const resumes: string[] = [];
   const warnings: Problem[] = [];

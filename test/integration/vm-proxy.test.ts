@@ -343,6 +343,13 @@ describe('anonymous reads of a bucket that is not here', () => {
     expect(await read(await open({}), '/keras-datasets/mnist.npz')).toMatch(/^HTTP\/1.1 404 /);
   });
 
+  it('fail with the reason if the answer is another protocol', async () => {
+    const google = await answerWith('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n');
+    const proxy = await open({ publicStorage: google.origin });
+    const answer = await read(proxy, '/keras-datasets/mnist.npz');
+    expect(answer).toMatch(/^HTTP\/1.1 502 .*could not be read: the host changed to another protocol/);
+  });
+
   it('fail with the reason if Google cannot be reached', async () => {
     const google = await openRecorder(200, '');
     await google.close();

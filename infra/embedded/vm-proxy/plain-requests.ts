@@ -1,6 +1,6 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse, request as sendRequest } from 'node:http';
 import { request as sendSecureRequest } from 'node:https';
-import { passOn } from '#infra/embedded/vm-proxy/answers.ts';
+import { bindResponse, passOn } from '#infra/embedded/vm-proxy/answers.ts';
 import { sendError } from '#infra/embedded/vm-proxy/api-error.ts';
 import { isLocalHost, LocalAddressError, lookupRemote } from '#infra/embedded/vm-proxy/local-addresses.ts';
 import { type ChooseUpstream, proxyAuthorizationOf } from '#infra/embedded/vm-proxy/upstream.ts';
@@ -40,18 +40,9 @@ export function forwardPlain(
     const { connection: _, 'keep-alive': __, 'proxy-authenticate': ___, ...answered } = answer.headers;
     passOn(answer, answered, response);
   });
-  // The header that asks for another protocol was not sent on.
-  onward.once('upgrade', (_, socket) => {
-    socket.destroy();
-    sendError(response, 502, `${host} changed to another protocol.`);
-  });
-  onward.once('error', (error) => {
-    if (response.headersSent) {
-      response.destroy();
-    } else {
-      sendError(response, error instanceof LocalAddressError ? 403 : 502, error.message);
-    }
-  });
-  response.once('close', () => onward.destroy());
+  bindResponse(onward, response, (error) => ({
+    code: error instanceof LocalAddressError ? 403 : 502,
+    message: error.message,
+  }));
   request.pipe(onward);
 }

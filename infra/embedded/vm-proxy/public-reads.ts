@@ -1,8 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { passOn } from '#infra/embedded/vm-proxy/answers.ts';
-import { sendError } from '#infra/embedded/vm-proxy/api-error.ts';
+import { bindResponse, passOn } from '#infra/embedded/vm-proxy/answers.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { lookupInTurn } from '#infra/embedded/vm-proxy/local-addresses.ts';
 
@@ -70,22 +69,12 @@ export function createPublicReads(origin: string, environment: Environment): Rea
       const { connection: _, 'keep-alive': __, 'transfer-encoding': ___, ...answered } = answer.headers;
       passOn(answer, answered, response);
     });
-    onward.once('upgrade', (_, socket) => socket.destroy(new Error('it changed to another protocol')));
     onward.once('timeout', () => onward.destroy(new Error(`no answer within ${RESPONSE_MS_MAX / 1_000} s`)));
-    onward.once('error', (error) => {
-      if (response.headersSent) {
-        response.destroy();
-      } else {
-        const path = request.url?.split('?')[0];
-        sendError(
-          response,
-          // Clients of Cloud Storage repeat a request for minutes after 502.
-          answerHere === undefined ? 502 : 404,
-          `${origin}${path} could not be read: ${error.message}. The embedded cloud has no such bucket.`,
-        );
-      }
-    });
-    response.once('close', () => onward.destroy());
+    bindResponse(onward, response, ({ message }) => ({
+      // Clients of Cloud Storage repeat a request for minutes after 502.
+      code: answerHere === undefined ? 502 : 404,
+      message: `${origin}${request.url?.split('?')[0]} could not be read: ${message}. The embedded cloud has no such bucket.`,
+    }));
     onward.end();
   };
 }

@@ -1,6 +1,5 @@
 import type { PortsFor } from '#functions/function-ports.ts';
-import { decodeMessage, MalformedMessage, type PushedMessage } from '#functions/pushed-message.ts';
-import { RedeliverLater } from '#functions/redeliver-later.ts';
+import { decodeMessage, MalformedMessage, type PushedMessage, RedeliverLater } from '#functions/pushed-message.ts';
 import { jobUpdatesMessageSchema } from '#shared/protocol/job-update.ts';
 import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
 import { deliverNotification, type NotifyPorts } from '#shared/use-cases/notify/deliver-notification.ts';

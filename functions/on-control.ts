@@ -1,6 +1,5 @@
 import type { PortsFor } from '#functions/function-ports.ts';
-import { decodeMessage, type PushedMessage } from '#functions/pushed-message.ts';
-import { RedeliverLater } from '#functions/redeliver-later.ts';
+import { decodeMessage, type PushedMessage, RedeliverLater } from '#functions/pushed-message.ts';
 import { controlMessageSchema } from '#shared/protocol/stage-message.ts';
 import { type CancelPorts, handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';
 

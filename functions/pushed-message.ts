@@ -33,6 +33,12 @@ export type PushedMessage = z.output<typeof pushSchema>;
 /** Thrown for a message that is logged and acknowledged, since redelivery would not help. */
 export class MalformedMessage extends Error {}
 
+/**
+ * Thrown for a valid message that arrived too early, or that its receiver cannot take now. Pub/Sub redelivers it; it is
+ * logged at INFO.
+ */
+export class RedeliverLater extends Error {}
+
 /** The content of the message, parsed by the schema. Throws MalformedMessage if it is another. */
 export function decodeMessage<Schema extends z.ZodType>({ content }: PushedMessage, schema: Schema): z.infer<Schema> {
   return readOrThrow(schema.safeParse(content));

@@ -1,8 +1,13 @@
 import type { EventEmitter } from 'node:events';
 import { type HttpFunction, http } from '@google-cloud/functions-framework';
 import { type EventFunctionName, type FunctionName, isEventFunction, topicOf } from '#functions/functions.ts';
-import { MalformedMessage, type PushedMessage, pushSchema, readOrThrow } from '#functions/pushed-message.ts';
-import { RedeliverLater } from '#functions/redeliver-later.ts';
+import {
+  MalformedMessage,
+  type PushedMessage,
+  pushSchema,
+  RedeliverLater,
+  readOrThrow,
+} from '#functions/pushed-message.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { type Invocation, invocations, readTraceId, traceIdOf } from '#shared/observability/invocation.ts';
 import { logThrown } from '#shared/observability/log-thrown.ts';

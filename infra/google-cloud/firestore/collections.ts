@@ -21,36 +21,71 @@ export const COLLECTIONS = {
 
 /** The composite indexes that these adapters' queries require. Firestore indexes single fields automatically. */
 export const COMPOSITE_INDEXES = [
-  { collection: COLLECTIONS.jobs, fields: [['createdAt', 'DESCENDING'] as const, ['jobId', 'ASCENDING'] as const] },
   {
-    collection: COLLECTIONS.outbox,
-    fields: [['owedAt', 'ASCENDING'] as const, ['position', 'ASCENDING'] as const],
+    collection: COLLECTIONS.jobs,
+    fields: [
+      ['createdAt', 'DESCENDING'],
+      ['jobId', 'ASCENDING'],
+    ],
   },
   {
     collection: COLLECTIONS.outbox,
-    fields: [['jobId', 'ASCENDING'] as const, ['owedAt', 'ASCENDING'] as const, ['position', 'ASCENDING'] as const],
+    fields: [
+      ['owedAt', 'ASCENDING'],
+      ['position', 'ASCENDING'],
+    ],
   },
-  { collection: COLLECTIONS.replicas, fields: [['jobId', 'ASCENDING'] as const, ['attempt', 'ASCENDING'] as const] },
-  { collection: COLLECTIONS.replicas, fields: [['jobId', 'ASCENDING'] as const, ['heardAt', 'DESCENDING'] as const] },
+  {
+    collection: COLLECTIONS.outbox,
+    fields: [
+      ['jobId', 'ASCENDING'],
+      ['owedAt', 'ASCENDING'],
+      ['position', 'ASCENDING'],
+    ],
+  },
+  {
+    collection: COLLECTIONS.replicas,
+    fields: [
+      ['jobId', 'ASCENDING'],
+      ['attempt', 'ASCENDING'],
+    ],
+  },
+  {
+    collection: COLLECTIONS.replicas,
+    fields: [
+      ['jobId', 'ASCENDING'],
+      ['heardAt', 'DESCENDING'],
+    ],
+  },
   {
     collection: COLLECTIONS.capacityHistory,
     fields: [
-      ['machineKey', 'ASCENDING'] as const,
-      ['provisioningModel', 'ASCENDING'] as const,
-      ['refusedAt', 'DESCENDING'] as const,
+      ['machineKey', 'ASCENDING'],
+      ['provisioningModel', 'ASCENDING'],
+      ['refusedAt', 'DESCENDING'],
     ],
   },
   {
     collection: COLLECTIONS.tunings,
-    fields: [['createdAt', 'DESCENDING'] as const, ['tuningId', 'ASCENDING'] as const],
+    fields: [
+      ['createdAt', 'DESCENDING'],
+      ['tuningId', 'ASCENDING'],
+    ],
   },
   {
     collection: COLLECTIONS.tuningOutbox,
-    fields: [['addedAt', 'ASCENDING'] as const, ['position', 'ASCENDING'] as const],
+    fields: [
+      ['addedAt', 'ASCENDING'],
+      ['position', 'ASCENDING'],
+    ],
   },
   {
     collection: COLLECTIONS.tuningOutbox,
-    fields: [['tuningId', 'ASCENDING'] as const, ['addedAt', 'ASCENDING'] as const, ['position', 'ASCENDING'] as const],
+    fields: [
+      ['tuningId', 'ASCENDING'],
+      ['addedAt', 'ASCENDING'],
+      ['position', 'ASCENDING'],
+    ],
   },
 ] as const;
 

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
+import type { FaultyZones } from '#infra/embedded/compute-engine/vms/faulty-zones.ts';
 import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
-import type { ZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import type { MessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import { logDecision } from '#shared/use-cases/log-lines.ts';
@@ -9,7 +9,7 @@ import { logDecision } from '#shared/use-cases/log-lines.ts';
 export type AdminPorts = {
   readonly projectId: string;
   readonly vms: EmbeddedVmProvider;
-  readonly outages: ZoneOutages;
+  readonly outages: FaultyZones;
   readonly queue: MessageQueue;
   readonly objects: Pick<EmbeddedObjectStore, 'measure'>;
   readonly logger: Logger;
@@ -69,7 +69,7 @@ export function createAdminServer({ projectId, vms, outages, queue, objects, log
     if (injectFault === undefined) {
       return context.json(errorBody(`Unknown zone action ${verb}. Use ${[...faults.keys()].join(', ')}.`), 400);
     }
-    if (!vms.listZones().some(({ name }) => name === zone)) {
+    if (!vms.listZones().includes(zone)) {
       return context.json(errorBody(`Zone ${zone} does not exist in this embedded cloud. ${zonesToUse(vms)}`), 404);
     }
     injectFault();
@@ -82,7 +82,7 @@ export function createAdminServer({ projectId, vms, outages, queue, objects, log
 const ZONES_SHOWN_MAX = 10;
 
 function zonesToUse(vms: AdminPorts['vms']): string {
-  const names = vms.listZones().map(({ name }) => name);
+  const names = vms.listZones();
   const rest = names.length - ZONES_SHOWN_MAX;
   return `Use one of its zones: ${names.slice(0, ZONES_SHOWN_MAX).join(', ')}${rest > 0 ? ` or ${rest} others` : ''}.`;
 }

@@ -1,18 +1,19 @@
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
-import { startDeletingStagedUploads } from '#infra/embedded/cloud-storage/delete-staged-uploads.ts';
-import { startCacheTrimming } from '#infra/embedded/cloud-storage/trim-cache.ts';
+import { deleteStagedUploads } from '#infra/embedded/cloud-storage/delete-staged-uploads.ts';
+import { runPeriodically } from '#infra/embedded/cloud-storage/run-periodically.ts';
+import { trimCache } from '#infra/embedded/cloud-storage/trim-cache.ts';
 import { describePodmanAlone } from '#infra/embedded/container-engine.ts';
 import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { type EmbeddedPorts, publishInterruption } from '#infra/embedded/embedded-ports.ts';
+import { channelSubscriptionsOf, type EmbeddedPorts, publishInterruption } from '#infra/embedded/embedded-ports.ts';
 import { type EmbeddedServersOptions, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { HOST } from '#infra/embedded/http/server.ts';
 import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { startScheduler } from '#infra/embedded/pubsub/scheduler.ts';
-import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
+import type { Logger } from '#shared/observability/logger.ts';
 
 export type EmbeddedCloudOptions = EmbeddedServersOptions & {
   /** Wraps the adapters passed to the functions, to measure calls or inject errors. */
@@ -31,6 +32,9 @@ const START_ATTEMPTS_MAX = 5;
 
 /** The age in terraform/modules/storage/buckets.tf. */
 const CACHE_AGE_MS_MAX = 8 * 86_400_000;
+
+const TRIM_INTERVAL_MS = 10_000;
+const STAGED_INTERVAL_MS = 3_600_000;
 
 /** Starts Dropforge on this machine: the emulators of Google's services, the functions, and the message bus. */
 export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise<EmbeddedCloud> {
@@ -66,11 +70,7 @@ async function startOnce(options: EmbeddedCloudOptions, resources: AsyncDisposab
   resources.defer(() => dispatcher.stop());
   const scheduler = startScheduler(ports.queue, config.timeouts, logger);
   resources.defer(() => scheduler.stop());
-  const limits = { bucket: ports.cacheBucket, bytesMax: config.cacheBytesMax, ageMsMax: CACHE_AGE_MS_MAX };
-  const trimming = startCacheTrimming(ports.objects, limits, logger);
-  resources.defer(() => trimming.stop());
-  const deleting = startDeletingStagedUploads(ports.objects, ports.jobsBucket, logger);
-  resources.defer(() => deleting.stop());
+  cleanBuckets(ports, config, { logger, resources });
   const endpoints = endpointsOf(ports, serverPorts);
   await writeEndpoints(options.dataDir, endpoints);
   const missing = describePodmanAlone(options.environment);
@@ -78,6 +78,23 @@ async function startOnce(options: EmbeddedCloudOptions, resources: AsyncDisposab
     logger.log('WARNING', missing);
   }
   return endpoints;
+}
+
+/** Deletes what the lifecycle rules of a deployment's buckets delete. */
+function cleanBuckets(
+  { objects, cacheBucket, jobsBucket }: EmbeddedPorts,
+  { cacheBytesMax }: EmbeddedConfig,
+  { logger, resources }: { readonly logger: Logger; readonly resources: AsyncDisposableStack },
+): void {
+  const limits = { bucket: cacheBucket, bytesMax: cacheBytesMax, ageMsMax: CACHE_AGE_MS_MAX };
+  const trimming = runPeriodically(() => trimCache(objects, limits, Date.now()), {
+    ...{ intervalMs: TRIM_INTERVAL_MS, failure: 'the cache of packages could not be trimmed', logger },
+  });
+  const deleting = runPeriodically(() => deleteStagedUploads(objects, { bucket: jobsBucket, now: Date.now() }), {
+    ...{ intervalMs: STAGED_INTERVAL_MS, failure: 'uploads that were not started could not be deleted', logger },
+  });
+  resources.defer(() => trimming.stop());
+  resources.defer(() => deleting.stop());
 }
 
 async function publishShutdown(ports: EmbeddedPorts): Promise<void> {
@@ -88,9 +105,9 @@ async function publishShutdown(ports: EmbeddedPorts): Promise<void> {
 
 /** A subscription of each function, and one of `notify` for each channel, named after it. */
 function subscribe(functions: FunctionServers, config: EmbeddedConfig): readonly Subscription[] {
-  const { projectId, deliveriesMax, notifications } = config;
+  const { projectId, deliveriesMax } = config;
   const own = EVENT_FUNCTION_NAMES.filter((name) => name !== 'notify').map((name) => [name, topicOf(name)] as const);
-  const channels = Object.keys(notifications).map((channel) => ['notify', `${SUBSCRIPTION_PREFIX}${channel}`] as const);
+  const channels = channelSubscriptionsOf(config).map((topic) => ['notify', topic] as const);
   return [...own, ...channels].map(([name, topic]) => {
     return {
       topic,

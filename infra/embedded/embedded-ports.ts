@@ -12,6 +12,7 @@ import {
 } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { auditLogEntryOf } from '#infra/embedded/compute-engine/audit-log-entry.ts';
 import { withQuotas } from '#infra/embedded/compute-engine/quotas.ts';
+import { type FaultyZones, openFaultyZones } from '#infra/embedded/compute-engine/vms/faulty-zones.ts';
 import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import { localAddressOf } from '#infra/embedded/compute-engine/vms/local-address.ts';
 import type { InterruptionMethod } from '#infra/embedded/compute-engine/vms/machine.ts';
@@ -19,7 +20,7 @@ import {
   type EmbeddedVmProvider,
   openProcessVmProvider,
 } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
-import { openZoneOutages, withOutages, type ZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
+import { withOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import { openCheckedDatabase } from '#infra/embedded/data-dir/checked-database.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
@@ -30,13 +31,14 @@ import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-hi
 import { openSqliteChangeFeed } from '#infra/embedded/job-state/change-feed.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteNotificationLog } from '#infra/embedded/job-state/notification-log.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
-import { channelQueues, openNotificationPorts } from '#infra/embedded/notification-ports.ts';
-import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
+import { type MessageQueue, openSqliteMessageQueue, type QueueName } from '#infra/embedded/pubsub/message-queue.ts';
 import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-manager/secret-store.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { createPublicReads } from '#infra/embedded/vm-proxy/public-reads.ts';
+import { createNotificationSender } from '#infra/notifications/notification-sender.ts';
 import { createBuiltPageAssets } from '#infra/page/built-page-assets.ts';
 import { createImageRegistry } from '#infra/registry/image-registry.ts';
 import { credentialsFromSecrets } from '#infra/registry/secret-credentials.ts';
@@ -49,6 +51,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { SecretReader } from '#shared/ports/secret-reader.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 import type { AgentRef } from '#shared/protocol/agent-ref.ts';
+import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
@@ -71,7 +74,7 @@ export type EmbeddedPorts = {
   readonly secrets: SecretStore;
   readonly identity: VmIdentityIssuer;
   readonly vms: EmbeddedVmProvider;
-  readonly outages: ZoneOutages;
+  readonly outages: FaultyZones;
   readonly functions: FunctionPorts;
 };
 
@@ -92,7 +95,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const cacheBucket = `${projectId}-cache`;
   const clock = { now: Date.now };
   const database = openCheckedDatabase(dataDir);
-  const queue = openSqliteMessageQueue(database, clock, channelQueues(config));
+  const queue = openSqliteMessageQueue(database, clock, { 'job-updates': channelSubscriptionsOf(config) });
   const objects = openObjects({ ...options, database, queue, uploadBucket, clock });
   createBuckets(objects, config, [uploadBucket, jobsBucket, cacheBucket]);
   const agent = await storeAgent(objects, `${projectId}-sources`);
@@ -102,21 +105,26 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const identity = await openVmIdentityIssuer({ database, clock, projectId, serviceAccountEmail });
   const machines = await openVms({ ...options, database, clock, queue, objects, identity });
   const vms = withQuotas(machines, config.quotas);
-  const outages = openZoneOutages(database);
-  const notifications = openNotificationPorts(database, secrets, { config, serverPorts });
+  const outages = openFaultyZones(database, 'zone_outages');
+  const secretReader = readerOf(secrets);
+  const pageUrl = `http://${HOST}:${serverPorts.api}`;
   const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;
   const state = openState(database);
   const functions: FunctionPorts = {
     ...state,
     bus: queue,
-    updates: createUpdatePublisher({ ...state, bus: queue, logger, pageUrl: notifications.pageUrl }),
+    updates: createUpdatePublisher({ ...state, bus: queue, logger, pageUrl }),
     view: createViewer(state),
     vms: withOutages(vms, outages),
     objects,
     logs,
     page: createBuiltPageAssets(),
-    ...notifications,
-    ...(await openIntake(options, notifications.secrets, { uploadBucket, jobsBucket })),
+    channels: config.notifications,
+    pageUrl,
+    // This machine may also send to itself, and to private networks.
+    sender: createNotificationSender({ allowsPrivateAddresses: true }),
+    secrets: secretReader,
+    ...(await openIntake(options, secretReader, { uploadBucket, jobsBucket })),
     clock,
     logger,
     timeouts: { ...config.timeouts, controlPlaneTimeoutMs: config.controlPlaneTimeoutSeconds * 1_000 },
@@ -141,6 +149,21 @@ function openState(database: Database) {
     changes: openSqliteChangeFeed(database),
     curves: openSqliteCurveStore(database),
     capacity: openSqliteCapacityHistory(database),
+    notifications: openSqliteNotificationLog(database),
+  };
+}
+
+/** The subscriptions of the notification channels: each gets a copy of every job update. */
+export function channelSubscriptionsOf({ notifications }: EmbeddedConfig): readonly QueueName[] {
+  return Object.keys(notifications).map((name) => `${SUBSCRIPTION_PREFIX}${name}` as const);
+}
+
+function readerOf(secrets: SecretStore): SecretReader {
+  return {
+    async read(name) {
+      const data = secrets.access(name, 'latest')?.data;
+      return data && Buffer.from(data).toString('utf8');
+    },
   };
 }
 
@@ -177,9 +200,9 @@ function openObjects({
     database,
     clock,
     directory: join(dataDir, 'objects'),
-    onFinalized(info) {
-      if (info.bucket === uploadBucket) {
-        const { data, attributes } = finalizeNotificationOf(info);
+    onFinalized(object) {
+      if (object.bucket === uploadBucket) {
+        const { data, attributes } = finalizeNotificationOf(object);
         queue.enqueue('uploads', data, attributes);
       }
     },

@@ -24,8 +24,7 @@ describe('the VMs of a restarted embedded cloud', () => {
   afterEach(() => cloud.destroy());
 
   it('fail in a zone with an injected stockout, with the zones that have capacity, until it is cleared', async () => {
-    expect(cloud.vms().setStockout('local1-a', true)).toBe(true);
-    expect(cloud.vms().setStockout('nowhere', true)).toBe(false);
+    cloud.vms().setStockout('local1-a', true);
     await cloud.reopen();
     expect(await cloud.vms().create(vmRequest(PLACE, 'late'))).toMatchObject({
       outcome: 'FAILED',

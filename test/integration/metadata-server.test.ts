@@ -38,10 +38,7 @@ describe('the metadata server of a VM', () => {
     ['/project/attributes/', ''],
     ['/instance/service-accounts/default/', 'aliases\nemail\nidentity\nscopes\ntoken\n'],
     ['/', 'instance/\nproject/\n'],
-    [
-      '/instance/attributes/?recursive=true&alt=text',
-      'startup-script exit\ndropforge-config {"a":1}\nenable-guest-attributes TRUE\n__proto__x x\n',
-    ],
+    ['/instance/attributes/?recursive=true&alt=text', 'startup-script exit\ndropforge-config {"a":1}\n__proto__x x\n'],
   ])('serves %s', async (path, body) => {
     const json = await ask(path);
     expect({ status: json.status, body: await json.text() }).toEqual({ status: 200, body });
@@ -131,20 +128,8 @@ describe('the metadata server of a VM', () => {
     expect((await ask('/instance/preempted?wait_for_change=true&timeout_sec=-1')).status).toBe(400);
   });
 
-  it('stores guest attributes if they are enabled', async () => {
-    const path = '/instance/guest-attributes/ns/key';
-    const write = (name: string, init: RequestInit) =>
-      ask(`/instance/guest-attributes/${name}`, { method: 'PUT', ...init });
-    expect((await write('ns/key', { body: 'välue' })).status).toBe(200);
-    expect(await read(path)).toBe('välue');
-    expect(await read('/instance/guest-attributes/?recursive=true')).toBe('{"ns":{"key":"välue"}}');
-    expect((await write('ns', { body: 'x' })).status).toBe(400);
-    expect((await write('ns/big', { body: 'x'.repeat(262_145) })).status).toBe(413);
+  it('rejects to be written', async () => {
     expect((await ask('/instance/name', { method: 'PUT', body: 'x' })).status).toBe(405);
-    expect((await ask(path, { method: 'DELETE' })).status).toBe(200);
-    expect((await ask(path)).status).toBe(404);
-    vm().record = { ...vm().record, request: { ...vm().record.request, metadata: {} } };
-    expect((await write('ns/key', { body: 'x' })).status).toBe(403);
   });
 
   it('rejects a name that is not valid URL encoding as a bad request', async () => {
@@ -159,7 +144,6 @@ describe('the metadata server of a VM', () => {
     const again = await openMetadataServer({
       port: vm().server.port,
       tree: createVmMetadata({ identity: vm().identity, clock: { now: Date.now }, record: () => vm().record }),
-      writeGuestAttribute: () => ({ status: 403, message: '' }),
     });
     expect(again.port).toBe(vm().server.port);
     vm().server = again;

@@ -1,11 +1,9 @@
 import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import type { ListQuery } from '#infra/embedded/cloud-storage/store/object-listing.ts';
-import type { Logger } from '#shared/observability/logger.ts';
 import { STAGING_FOLDER } from '#shared/use-cases/submission/staged-upload.ts';
 
 /** The age of the lifecycle rule in terraform/modules/storage/buckets.tf. */
 const AGE_MS_MAX = 2 * 86_400_000;
-const INTERVAL_MS = 3_600_000;
 const PAGE_COUNT = 1_000;
 /** The limit of one run, which must not keep the process busy; the next one continues. */
 const DELETED_COUNT_MAX = 20_000;
@@ -35,25 +33,3 @@ type Deletion = {
   readonly pageCount?: number;
   readonly deletedCountMax?: number;
 };
-
-/** Deletes them now and periodically. A failure is logged; the next interval tries again. */
-export function startDeletingStagedUploads(
-  store: EmbeddedObjectStore,
-  bucket: string,
-  logger: Logger,
-): { stop(): Promise<void> } {
-  let running = Promise.resolve();
-  const run = () => {
-    running = deleteStagedUploads(store, { bucket, now: Date.now() }).catch((error: unknown) =>
-      logger.log('ERROR', 'uploads that were not started could not be deleted', { problem: String(error) }),
-    );
-  };
-  run();
-  const timer = setInterval(run, INTERVAL_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await running;
-    },
-  };
-}

@@ -1,31 +1,16 @@
-import type { ObjectInfo } from '#shared/ports/object-store.ts';
+import { objectResource } from '#infra/embedded/cloud-storage/resource.ts';
+import type { StoredObject } from '#infra/embedded/cloud-storage/store/stored-object.ts';
 
-/** The OBJECT_FINALIZE notification of an object (docs, "Pub/Sub notifications", `JSON_API_V1`): int64 are strings. */
-export function finalizeNotificationOf(info: ObjectInfo) {
-  const { bucket, name, generation, contentType, crc32c, metadata } = info;
-  const updated = new Date(info.updatedAt).toISOString();
-  const resource = {
-    kind: 'storage#object',
-    id: `${bucket}/${name}/${generation}`,
-    bucket,
-    name,
-    generation,
-    metageneration: '1',
-    contentType,
-    size: String(info.sizeBytes),
-    crc32c,
-    metadata,
-    timeCreated: updated,
-    updated,
-  };
+/** The OBJECT_FINALIZE notification of an object (docs, "Pub/Sub notifications", `JSON_API_V1`). */
+export function finalizeNotificationOf(object: StoredObject) {
   return {
-    data: Buffer.from(JSON.stringify(resource)),
+    data: Buffer.from(JSON.stringify(objectResource(object, 'https://www.googleapis.com'))),
     attributes: {
       eventType: 'OBJECT_FINALIZE',
       payloadFormat: 'JSON_API_V1',
-      bucketId: bucket,
-      objectId: name,
-      objectGeneration: generation,
+      bucketId: object.bucket,
+      objectId: object.name,
+      objectGeneration: object.generation,
     },
   };
 }

@@ -1,6 +1,5 @@
 import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import type { StoredObject } from '#infra/embedded/cloud-storage/store/stored-object.ts';
-import type { Logger } from '#shared/observability/logger.ts';
 
 export type CacheLimits = {
   readonly bucket: string;
@@ -10,7 +9,6 @@ export type CacheLimits = {
 };
 
 const PAGE_COUNT = 1_000;
-const TRIM_INTERVAL_MS = 10_000;
 
 /** Deletes the objects of a cache that are too old, and the oldest ones above the limit. */
 export async function trimCache(store: EmbeddedObjectStore, limits: CacheLimits, now: number): Promise<void> {
@@ -23,30 +21,6 @@ export async function trimCache(store: EmbeddedObjectStore, limits: CacheLimits,
       await store.remove({ bucket, name }, { generation, preconditions: {} });
     }
   }
-}
-
-/** Trims the cache now and periodically. A failure is logged; the next interval tries again. */
-export function startCacheTrimming(
-  store: EmbeddedObjectStore,
-  limits: CacheLimits,
-  logger: Logger,
-): { stop(): Promise<void> } {
-  let running: Promise<void> | undefined;
-  const trim = () => {
-    running ??= trimCache(store, limits, Date.now())
-      .catch((error) => logger.log('ERROR', 'the cache of packages could not be trimmed', { problem: String(error) }))
-      .finally(() => {
-        running = undefined;
-      });
-  };
-  trim();
-  const timer = setInterval(trim, TRIM_INTERVAL_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await running;
-    },
-  };
 }
 
 function* listObjects(store: EmbeddedObjectStore, bucket: string): Generator<StoredObject> {

@@ -16,7 +16,7 @@ import {
 import { toInstanceResource, toOperationResource } from '#infra/embedded/compute-engine/resource.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 
-/** The `instances` resource of the Compute API, on the VMs of the embedded cloud. */
+/** The `instances` resource of the Compute API on the VMs of the embedded cloud, and `zoneOperations.wait` for them. */
 export function createInstanceRoutes(ports: ComputePorts): Hono {
   const routes = new Hono();
   const show = (context: Context) => (record: VmRecord) => toInstanceResource(record, projectContextOf(context, ports));
@@ -35,7 +35,20 @@ export function createInstanceRoutes(ports: ComputePorts): Hono {
   routes.post('/zones/:zone/instances', async (context) => respond(context, await insert(context, ports)));
   routes.get('/zones/:zone/instances/:name', (context) => context.json(show(context)(recordOf(context, ports))));
   routes.delete('/zones/:zone/instances/:name', (context) => respond(context, remove(context, ports)));
+  routes.post('/zones/:zone/operations/:name/wait', async (context) =>
+    respond(context, await ports.operations.wait(operationOf(context, ports), context.req.raw.signal)),
+  );
   return routes;
+}
+
+function operationOf(context: Context, ports: ComputePorts): OperationRecord {
+  const zone = zoneOf(context, ports);
+  const name = context.req.param('name') ?? '';
+  const operation = ports.operations.find(zone, name);
+  if (operation === undefined) {
+    throw notFoundError(ports.identity.projectId, `zones/${zone}/operations/${name}`);
+  }
+  return operation;
 }
 
 async function insert(context: Context, ports: ComputePorts): Promise<OperationRecord> {

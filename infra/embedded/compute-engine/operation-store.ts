@@ -33,16 +33,6 @@ export type OperationRecord = {
   readonly failure: OperationFailure | null;
 };
 
-/** The operations of the embedded Compute Engine in SQLite; only the newest finished operations are kept. */
-export type OperationTable = {
-  insert(operation: OperationRecord): void;
-  update(operation: OperationRecord): void;
-  find(zone: string, name: string): OperationRecord | undefined;
-  findByRequestId(zone: string, requestId: string): OperationRecord | undefined;
-  /** By zone and name. */
-  readAll(): readonly OperationRecord[];
-};
-
 const DONE_COUNT_MAX = 1_000;
 
 const SCHEMA = `
@@ -52,7 +42,10 @@ const SCHEMA = `
   create index if not exists compute_operations_by_request on compute_operations (zone, request_id);
 `;
 
-export function openOperationTable({ sql }: Database): OperationTable {
+export type OperationTable = ReturnType<typeof openOperationTable>;
+
+/** The operations of the embedded Compute Engine in SQLite; only the newest finished operations are kept. */
+export function openOperationTable({ sql }: Database) {
   sql.exec(SCHEMA);
   const statements = {
     insert: sql.prepare('insert into compute_operations values (?, ?, ?, ?, ?)'),
@@ -66,15 +59,17 @@ export function openOperationTable({ sql }: Database): OperationTable {
   };
   const isDone = ({ endedAt }: OperationRecord) => (endedAt === null ? 0 : 1);
   return {
-    insert(operation) {
+    insert(operation: OperationRecord): void {
       const { name, zone, requestId } = operation;
       statements.insert.run(name, zone, requestId, isDone(operation), JSON.stringify(operation));
       statements.trim.run();
     },
-    update: (operation) => void statements.update.run(isDone(operation), JSON.stringify(operation), operation.name),
-    find: (zone, name) => toOperation(statements.find.get(zone, name)),
-    findByRequestId: (zone, requestId) => toOperation(statements.findByRequestId.get(zone, requestId)),
-    readAll: () => statements.all.all().flatMap((row) => toOperation(row) ?? []),
+    update: (operation: OperationRecord) =>
+      void statements.update.run(isDone(operation), JSON.stringify(operation), operation.name),
+    find: (zone: string, name: string) => toOperation(statements.find.get(zone, name)),
+    findByRequestId: (zone: string, requestId: string) => toOperation(statements.findByRequestId.get(zone, requestId)),
+    /** By zone and name. */
+    readAll: (): readonly OperationRecord[] => statements.all.all().flatMap((row) => toOperation(row) ?? []),
   };
 }
 

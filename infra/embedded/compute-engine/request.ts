@@ -2,10 +2,10 @@ import type { Context } from 'hono';
 import { computeError, notFoundError } from '#infra/embedded/compute-engine/error.ts';
 import type { Operations } from '#infra/embedded/compute-engine/operation-store.ts';
 import type { ProjectContext } from '#infra/embedded/compute-engine/resource.ts';
+import type { FaultyZones } from '#infra/embedded/compute-engine/vms/faulty-zones.ts';
 import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
-import type { ZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import { readBoundedText } from '#infra/embedded/http/body.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
@@ -15,7 +15,7 @@ export type ComputePorts = {
   readonly identity: Pick<VmIdentityIssuer, 'projectId' | 'projectNumber' | 'serviceAccountEmail'>;
   readonly vms: EmbeddedVmProvider;
   readonly operations: Operations;
-  readonly outages: ZoneOutages;
+  readonly outages: FaultyZones;
 };
 
 /** Metadata alone may have 512 KiB, and JSON may escape each byte as six. */
@@ -36,7 +36,7 @@ export function selfLinkOf(context: Context): string {
 /** The zone in the path. Throws a notFound error if there is no such zone, an internal error if it is unreachable. */
 export function zoneOf(context: Context, { identity, vms, outages }: ComputePorts): string {
   const zone = context.req.param('zone') ?? '';
-  if (!vms.listZones().some(({ name }) => name === zone)) {
+  if (!vms.listZones().includes(zone)) {
     throw notFoundError(identity.projectId, `zones/${zone}`);
   }
   if (outages.list().includes(zone)) {
@@ -50,7 +50,7 @@ export function zoneOf(context: Context, { identity, vms, outages }: ComputePort
  * not accept partial results (Compute API, aggregatedList, `returnPartialSuccess`).
  */
 export function scopesOf(context: Context, ports: ComputePorts) {
-  const zones = ports.vms.listZones().map(({ name }) => name);
+  const zones = ports.vms.listZones();
   const unreachable = ports.outages.list().filter((zone) => zones.includes(zone));
   if (unreachable.length > 0 && context.req.query('returnPartialSuccess') !== 'true') {
     throw computeError('internalError', `Internal error. ${unreachable.join(', ')} could not be reached.`);

@@ -6,9 +6,8 @@ import {
   openOperationTable,
   recoverOperations,
 } from '#infra/embedded/compute-engine/operation-store.ts';
-import { createOperationRoutes } from '#infra/embedded/compute-engine/operations.ts';
 import type { ComputePorts } from '#infra/embedded/compute-engine/request.ts';
-import { openZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
+import { openFaultyZones } from '#infra/embedded/compute-engine/vms/faulty-zones.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { createBatchRoute } from '#infra/embedded/http/batch.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -42,7 +41,7 @@ export function createComputeEngineServer({
     identity,
     vms,
     operations: createOperations(options),
-    outages: openZoneOutages(database),
+    outages: openFaultyZones(database, 'zone_outages'),
   };
   const api = new Hono();
   api.use(async (context, next) => {
@@ -52,7 +51,7 @@ export function createComputeEngineServer({
     }
     await next();
   });
-  api.route('/', createInstanceRoutes(ports)).route('/', createOperationRoutes(ports));
+  api.route('/', createInstanceRoutes(ports));
 
   const app = new Hono();
   app.onError(createErrorHandler(reportError));

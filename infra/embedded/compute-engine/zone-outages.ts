@@ -1,29 +1,8 @@
-import type { Database } from '#infra/embedded/data-dir/database.ts';
+import type { FaultyZones } from '#infra/embedded/compute-engine/vms/faulty-zones.ts';
 import { IncompleteListError, type VmProvider } from '#shared/ports/vm-provider.ts';
 
-/** The zones that an injected fault makes unreachable, in SQLite. Their VMs keep running. */
-export type ZoneOutages = {
-  set(zone: string, isUnreachable: boolean): void;
-  list(): readonly string[];
-};
-
-const SCHEMA = 'create table if not exists zone_outages (zone text primary key) strict;';
-
-export function openZoneOutages({ sql }: Database): ZoneOutages {
-  sql.exec(SCHEMA);
-  const statements = {
-    add: sql.prepare('insert or ignore into zone_outages values (?)'),
-    remove: sql.prepare('delete from zone_outages where zone = ?'),
-    all: sql.prepare('select zone from zone_outages order by zone'),
-  };
-  return {
-    set: (zone, isUnreachable) => void (isUnreachable ? statements.add : statements.remove).run(zone),
-    list: () => statements.all.all().map(({ zone }) => String(zone)),
-  };
-}
-
 /** The VMs as the functions see them: those of an unreachable zone are not listed, and requests for them fail. */
-export function withOutages(vms: VmProvider, outages: ZoneOutages): VmProvider {
+export function withOutages(vms: VmProvider, outages: FaultyZones): VmProvider {
   const reach = <Vm extends { readonly zone: string }>(vm: Vm): Vm => {
     if (outages.list().includes(vm.zone)) {
       throw new Error(`Zone ${vm.zone} is unreachable. Retry the request.`);

@@ -4,7 +4,7 @@ import {
   openMetadataServer,
 } from '../../../infra/embedded/compute-engine/metadata-server/server.ts';
 import { openVmIdentityIssuer, type VmIdentityIssuer } from '../../../infra/embedded/compute-engine/vms/identity.ts';
-import { createVmMetadata, withGuestAttribute } from '../../../infra/embedded/compute-engine/vms/metadata.ts';
+import { createVmMetadata } from '../../../infra/embedded/compute-engine/vms/metadata.ts';
 import type { VmRecord } from '../../../infra/embedded/compute-engine/vms/table.ts';
 import { type Database, openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 
@@ -34,7 +34,6 @@ const RECORD: VmRecord = {
     metadata: {
       'startup-script': 'exit',
       'dropforge-config': '{"a":1}',
-      'enable-guest-attributes': 'TRUE',
       __proto__x: 'x',
     },
   },
@@ -45,7 +44,6 @@ const RECORD: VmRecord = {
   metadataPort: 0,
   deleteAt: 0,
   isPreempted: false,
-  guestAttributes: {},
 };
 
 /** The VM of the metadata server; changes by a test take effect immediately. */
@@ -79,11 +77,6 @@ async function openVm(database: Database): Promise<VmUnderTest> {
   const server = await openMetadataServer({
     port: 0,
     tree: createVmMetadata({ identity, clock, record: () => state.record }),
-    writeGuestAttribute(name, value) {
-      const { attributes, ...outcome } = withGuestAttribute(state.record, name, value);
-      state.record = { ...state.record, guestAttributes: attributes };
-      return outcome;
-    },
   });
   const root = `http://127.0.0.1:${server.port}/computeMetadata/v1`;
   return Object.assign(state, { identity, server, root });

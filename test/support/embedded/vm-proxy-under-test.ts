@@ -48,7 +48,6 @@ export async function openVmProxy({
   const server = await openMetadataServer({
     port: 0,
     tree: () => metadataDirectory({ id: textLeaf('1234') }),
-    writeGuestAttribute: () => ({ status: 403, message: '' }),
     proxy: createVmProxy({
       storage: getRequestListener(createCloudStorageServer(objects, { reportError: fail }).fetch),
       hasBucket: (bucket) => objects.findBucket(bucket) !== undefined,

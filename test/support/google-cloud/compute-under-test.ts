@@ -7,7 +7,7 @@ import { GoogleAuth, PassThroughClient } from 'google-auth-library';
 import { type Quota, withQuotas } from '#infra/embedded/compute-engine/quotas.ts';
 import { createComputeEngineServer } from '#infra/embedded/compute-engine/server.ts';
 import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/admission.ts';
-import { openZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
+import { openFaultyZones } from '#infra/embedded/compute-engine/vms/faulty-zones.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, listen } from '#infra/embedded/http/server.ts';
 import type { ComputeEngine } from '#infra/google-cloud/compute-engine/compute-vm-provider.ts';
@@ -60,7 +60,7 @@ export async function openComputeUnderTest(
   return {
     cloud,
     faults,
-    outages: openZoneOutages(database),
+    outages: openFaultyZones(database, 'zone_outages'),
     engine,
     ...clients,
     origin: `http://127.0.0.1:${port}`,

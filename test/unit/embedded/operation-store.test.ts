@@ -35,7 +35,6 @@ function vmRecord(name: string, createdAt: number): VmRecord {
     metadataPort: 0,
     deleteAt: 0,
     isPreempted: false,
-    guestAttributes: {},
   };
 }
 

@@ -35,7 +35,7 @@ import {
 } from '#infra/embedded/cloud-storage/store/upload-sessions.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { ByteRange, ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
+import type { ByteRange, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 
 /** 5 TiB. Source: https://cloud.google.com/storage/quotas#objects */
 const OBJECT_BYTES_MAX = 5 * 1024 ** 4;
@@ -49,7 +49,7 @@ export type DirectoryObjectStoreOptions = {
   readonly directory: string;
   readonly clock: Clock;
   /** Called in the transaction that makes the object visible: messages it enqueues are committed with the object. */
-  readonly onFinalized: (info: ObjectInfo) => void;
+  readonly onFinalized: (object: StoredObject) => void;
   readonly objectBytesMax?: number;
 };
 

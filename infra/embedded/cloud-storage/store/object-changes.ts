@@ -9,14 +9,14 @@ import {
 } from '#infra/embedded/cloud-storage/store/stored-object.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
 
 export type ObjectChangesContext = {
   readonly database: Database;
   readonly index: ObjectIndex;
   readonly blobs: BlobDirectory;
   readonly clock: Clock;
-  readonly onFinalized: (info: ObjectInfo) => void;
+  readonly onFinalized: (object: StoredObject) => void;
 };
 
 export type NewGeneration = {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import {
   findNode,
   type MetadataContent,
@@ -26,18 +25,11 @@ export type MetadataServerOptions = {
   /** 0 selects any free port. */
   readonly port: number;
   readonly tree: () => MetadataDirectory;
-  /** Writes `instance/guest-attributes/NAMESPACE/KEY`, or deletes it if null; returns the HTTP status and a message. */
-  readonly writeGuestAttribute: (
-    name: string,
-    value: string | null,
-  ) => { readonly status: number; readonly message: string };
   /** The VM's proxy, on the same port: its requests have an absolute URL or the method CONNECT. */
   readonly proxy?: VmProxy;
 };
 
 const ROOT = '/computeMetadata/v1';
-const GUEST_ATTRIBUTES = `${ROOT}/instance/guest-attributes/`;
-const GUEST_ATTRIBUTE_BYTES_MAX = 262_144;
 
 /** The longest wait for a change; also the default. */
 const WAIT_SECONDS_MAX = 86_400;
@@ -94,7 +86,7 @@ async function serve(context: ServerContext, request: IncomingMessage, response:
     rejection ??
     (request.method === 'GET'
       ? await handleRead(context, { path, query, signal: closing.signal })
-      : await handleWrite(context, request, path));
+      : textResponse(405, `${request.method} is not allowed here: metadata cannot be written.`));
   response.writeHead(status, {
     'Content-Type': CONTENT_TYPES[type],
     'Metadata-Flavor': 'Google',
@@ -202,29 +194,6 @@ async function render(node: MetadataNode, query: URLSearchParams): Promise<Metad
   return isJson
     ? { status: 200, type: 'json', body: renderJson(node) }
     : { status: 200, type: 'text', body: renderText(node) };
-}
-
-async function handleWrite(context: ServerContext, request: IncomingMessage, path: string): Promise<MetadataResponse> {
-  const isWrite = request.method === 'PUT' || request.method === 'DELETE';
-  if (!isWrite || !path.startsWith(GUEST_ATTRIBUTES)) {
-    return textResponse(405, `${request.method} is not allowed here: only guest attributes can be written.`);
-  }
-  const sizeBytes = Number(request.headers['content-length'] ?? (request.method === 'DELETE' ? 0 : Number.NaN));
-  if (Number.isNaN(sizeBytes)) {
-    return textResponse(411, 'Send the length of the value in a Content-Length header.');
-  }
-  if (sizeBytes > GUEST_ATTRIBUTE_BYTES_MAX) {
-    return textResponse(413, `A guest attribute holds at most ${GUEST_ATTRIBUTE_BYTES_MAX} bytes.`);
-  }
-  const value = request.method === 'PUT' ? await text(request) : null;
-  const { status, message } = context.writeGuestAttribute(
-    decodeURIComponent(path.slice(GUEST_ATTRIBUTES.length)),
-    value,
-  );
-  if (status === 200) {
-    context.changes.emit('change');
-  }
-  return textResponse(status, message);
 }
 
 function namesIn(path: string): string[] {

@@ -1,17 +1,10 @@
 import { reset } from '#infra/embedded/compute-engine/vms/boot.ts';
-import { type Fleet, observeAll, occupiedZonesOf } from '#infra/embedded/compute-engine/vms/fleet.ts';
+import { type Fleet, observeAll } from '#infra/embedded/compute-engine/vms/fleet.ts';
 import type { Machine } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { readSerialPort } from '#infra/embedded/compute-engine/vms/process.ts';
 import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
 import { crash, maintain, observe, preempt } from '#infra/embedded/compute-engine/vms/termination.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
-
-export type ZoneStatus = {
-  readonly name: string;
-  readonly vms: number;
-  readonly vmsMax: number;
-  readonly isStockedOut: boolean;
-};
 
 /**
  * Operations of an embedded cloud beyond the port, among them fault injection. Return undefined if no such VM is
@@ -28,11 +21,11 @@ export type VmAdmin = {
   locate(vmName: string): { readonly directory: string; readonly instanceId: string } | undefined;
   /** Simulates a host error: kills all processes of the VM. */
   hostError(vmName: string): Promise<Vm | undefined>;
-  /** Returns false if there is no such zone. */
-  setStockout(zone: string, isStockedOut: boolean): boolean;
+  setStockout(zone: string, isStockedOut: boolean): void;
   /** The most recent output of the VM (stdout and stderr), also after it has ended. */
   serialPort(vmName: string): Promise<string | undefined>;
-  listZones(): readonly ZoneStatus[];
+  /** The names of all zones. */
+  listZones(): readonly string[];
   /** The records of all VMs, including those not created by Dropforge. */
   listRecords(): readonly VmRecord[];
   listMachineImages(): readonly string[];
@@ -62,30 +55,13 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
       return machine && { directory: machine.directory, instanceId: machine.record.instanceId };
     },
     hostError: (vmName) => act(vmName, crash),
-    setStockout(zone, isStockedOut) {
-      const isKnown = fleet.config.zones.some(({ name }) => name === zone);
-      if (isKnown) {
-        fleet.table.setStockout(zone, isStockedOut);
-      }
-      return isKnown;
-    },
+    setStockout: fleet.stockouts.set,
     async serialPort(vmName) {
       const machine = [...fleet.machines].find(({ record }) => record.request.vmName === vmName);
       return machine && readSerialPort(machine.directory);
     },
-    listZones: () => listZones(fleet),
+    listZones: () => fleet.config.zones.map(({ name }) => name),
     listRecords: () => observeAll(fleet),
     listMachineImages: () => fleet.config.machineImages.map(({ name }) => name),
   };
-}
-
-function listZones(fleet: Fleet): readonly ZoneStatus[] {
-  const occupied = occupiedZonesOf(fleet);
-  const stockouts = fleet.table.listStockouts();
-  return fleet.config.zones.map(({ name, vmsMax }) => ({
-    name,
-    vms: occupied.filter((zone) => zone === name).length,
-    vmsMax,
-    isStockedOut: stockouts.includes(name),
-  }));
 }

@@ -19,14 +19,6 @@ export type VmProviderConfig = {
   readonly serviceAccounts: readonly string[];
 };
 
-export const VM_PROVIDER_DEFAULTS = {
-  vmsMax: 8,
-  preemptionNoticeMs: 30_000,
-  stopGraceMs: 10_000,
-  diskReserveBytes: 0,
-  serviceAccounts: [],
-} as const;
-
 export type Occupancy = {
   readonly config: VmProviderConfig;
   /** The zone of each VM that uses capacity. */

@@ -54,7 +54,8 @@ export async function removeContainers(
   throw new Error(`The containers of VM ${instanceId} could not be removed with docker. The removal is retried.`);
 }
 
-async function runDocker(args: readonly string[], host: Environment): Promise<string> {
-  const options = { env: { ...host, ...engineEnvironmentOf(host) } as NodeJS.ProcessEnv, timeout: ENGINE_MS_MAX };
+/** Runs the engine's command, and returns what it prints. Throws if it fails or takes too long. */
+export async function runDocker(args: readonly string[], host: Environment, timeout = ENGINE_MS_MAX): Promise<string> {
+  const options = { env: { ...host, ...engineEnvironmentOf(host) } as NodeJS.ProcessEnv, timeout };
   return (await promisify(execFile)('docker', args, options)).stdout;
 }

@@ -2,13 +2,18 @@ import type { Occupancy } from '#infra/embedded/compute-engine/vms/admission.ts'
 import { hasCapacity } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { start } from '#infra/embedded/compute-engine/vms/boot.ts';
 import type { DiskGuard } from '#infra/embedded/compute-engine/vms/disk-guard.ts';
+import type { FaultyZones } from '#infra/embedded/compute-engine/vms/faulty-zones.ts';
 import type { Machine, MachineContext } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { runInBackground, updateRecord } from '#infra/embedded/compute-engine/vms/machine.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import { observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 
 /** All VMs of an embedded cloud, and their shared context. */
-export type Fleet = MachineContext & { readonly machines: Set<Machine>; readonly disk: DiskGuard };
+export type Fleet = MachineContext & {
+  readonly machines: Set<Machine>;
+  readonly disk: DiskGuard;
+  readonly stockouts: FaultyZones;
+};
 
 export function findNamed(fleet: Fleet, vm: { readonly vmName: string; readonly zone: string }): Machine | undefined {
   return [...fleet.machines].find(
@@ -31,7 +36,7 @@ export function occupancyOf(fleet: Fleet): Occupancy {
   return {
     config: fleet.config,
     occupiedZones: occupiedZonesOf(fleet),
-    stockouts: fleet.table.listStockouts(),
+    stockouts: fleet.stockouts.list(),
     isDiskLow: fleet.disk.isLow(),
   };
 }

@@ -5,7 +5,7 @@ import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/admiss
 import { removeContainers } from '#infra/embedded/compute-engine/vms/containers.ts';
 import { trustDirectoryOf } from '#infra/embedded/compute-engine/vms/environment.ts';
 import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
-import { createVmMetadata, withGuestAttribute } from '#infra/embedded/compute-engine/vms/metadata.ts';
+import { createVmMetadata } from '#infra/embedded/compute-engine/vms/metadata.ts';
 import { marksOf } from '#infra/embedded/compute-engine/vms/process.ts';
 import { killTree, type ProcessTree } from '#infra/embedded/compute-engine/vms/process-tree.ts';
 import type { VmRecord, VmTable } from '#infra/embedded/compute-engine/vms/table.ts';
@@ -129,13 +129,6 @@ export async function openMetadata(machine: Machine): Promise<void> {
       certificate: () => machine.certificate,
       issueToken: () => issueToken(tree()),
     }),
-    writeGuestAttribute(name, value) {
-      const { attributes, status, message } = withGuestAttribute(machine.record, name, value);
-      if (status === 200) {
-        updateRecord(machine, { guestAttributes: attributes });
-      }
-      return { status, message };
-    },
   });
   updateRecord(machine, { metadataPort: machine.server.port });
 }

@@ -25,9 +25,6 @@ const TOKEN_LIFETIME_MS = 3_600_000;
 /** Google's metadata server returns the same token until this little of its lifetime is left. */
 const TOKEN_REMAINING_MS_MIN = 300_000;
 
-const GUEST_ATTRIBUTE_NAME = /^[A-Za-z0-9_-]{1,128}\/[A-Za-z0-9_.-]{1,128}$/;
-const GUEST_ATTRIBUTES_MAX = 64;
-
 const SCOPES = ['https://www.googleapis.com/auth/cloud-platform'];
 
 /** The metadata tree of a VM (cloud.google.com/compute/docs/metadata/predefined-metadata-keys). */
@@ -57,13 +54,12 @@ export function createVmMetadata(options: VmMetadataOptions): () => MetadataDire
 }
 
 function instanceEntries(record: VmRecord, { projectId, projectNumber }: VmIdentityIssuer) {
-  const { request, instanceId, isPreempted, guestAttributes } = record;
+  const { request, instanceId, isPreempted } = record;
   const isSpot = request.provisioningModel === 'SPOT';
   const attributes = Object.entries(request.metadata).map(([name, value]) => [name, textLeaf(value)] as const);
   return {
     attributes: verbatimDirectory(attributes),
     'cpu-platform': textLeaf('Unknown CPU Platform'),
-    'guest-attributes': guestAttributesDirectory(guestAttributes),
     hostname: textLeaf(`${request.vmName}.${request.zone}.c.${projectId}.internal`),
     id: integerLeaf(instanceId),
     // Compute Engine leaves it empty for VMs created from a machine image.
@@ -89,40 +85,6 @@ function maintenanceAt(timestampMs: number): MetadataDirectory {
     'maintenance-status': textLeaf('PENDING'),
     'window-start-time': textLeaf(new Date(timestampMs).toISOString()),
   });
-}
-
-function guestAttributesDirectory(attributes: VmRecord['guestAttributes']): MetadataDirectory {
-  const byNamespace = Map.groupBy(Object.entries(attributes), ([name]) => String(name.split('/')[0]));
-  const entriesOf = (named: readonly [string, string][]) =>
-    named.map(([name, value]) => [name.slice(name.indexOf('/') + 1), textLeaf(value)] as const);
-  return verbatimDirectory(
-    [...byNamespace].map(([namespace, named]) => [namespace, verbatimDirectory(entriesOf(named))]),
-  );
-}
-
-/**
- * Returns the VM's guest attributes with `name` (NAMESPACE/KEY) set to a value, or deleted if the value is null. If
- * that is not allowed, the attributes are unchanged, with the HTTP status and a message
- * (cloud.google.com/compute/docs/metadata/manage-guest-attributes).
- */
-export function withGuestAttribute({ request, guestAttributes }: VmRecord, name: string, value: string | null) {
-  const { [name]: before, ...others } = guestAttributes;
-  const reject = (status: number, message: string) => ({ attributes: guestAttributes, status, message });
-  if (request.metadata['enable-guest-attributes']?.toUpperCase() !== 'TRUE') {
-    return reject(403, 'Guest attributes are disabled. Set the metadata attribute enable-guest-attributes to TRUE.');
-  }
-  if (!GUEST_ATTRIBUTE_NAME.test(name)) {
-    return reject(400, `A guest attribute is named NAMESPACE/KEY, matching ${GUEST_ATTRIBUTE_NAME.source}.`);
-  }
-  if (value === null) {
-    return before === undefined
-      ? reject(404, `Guest attribute ${name} does not exist.`)
-      : { attributes: others, status: 200, message: '' };
-  }
-  if (before === undefined && Object.keys(others).length >= GUEST_ATTRIBUTES_MAX) {
-    return reject(429, `A VM has at most ${GUEST_ATTRIBUTES_MAX} guest attributes. Delete one.`);
-  }
-  return { attributes: { ...others, [name]: value }, status: 200, message: '' };
 }
 
 async function respondIdentity(

@@ -2,13 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createVmAdmin, type VmAdmin } from '#infra/embedded/compute-engine/vms/admin.ts';
-import {
-  findCreateFailure,
-  VM_PROVIDER_DEFAULTS,
-  type VmProviderConfig,
-} from '#infra/embedded/compute-engine/vms/admission.ts';
+import { findCreateFailure, type VmProviderConfig } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { resume, start } from '#infra/embedded/compute-engine/vms/boot.ts';
 import { createDiskGuard, type DiskUser } from '#infra/embedded/compute-engine/vms/disk-guard.ts';
+import { openFaultyZones } from '#infra/embedded/compute-engine/vms/faulty-zones.ts';
 import {
   type Fleet,
   findNamed,
@@ -39,7 +36,7 @@ export type ProcessVmProviderOptions = {
   /** Parent of the VMs' directories. */
   readonly directory: string;
   readonly clock: Clock;
-  readonly config: Pick<VmProviderConfig, 'zones' | 'machineImages'> & Partial<VmProviderConfig>;
+  readonly config: VmProviderConfig;
   readonly identity: VmIdentityIssuer;
   /** The environment of this machine, the source of the VMs' settings for network, interpreters and Python packages. */
   readonly host: Environment;
@@ -109,8 +106,7 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
 }
 
 function createFleet(options: ProcessVmProviderOptions, closing: AbortSignal): Fleet {
-  const { database, directory, clock, identity, host, googleApis, onInterrupted, writeLog } = options;
-  const config = { ...VM_PROVIDER_DEFAULTS, ...options.config };
+  const { database, directory, clock, config, identity, host, googleApis, onInterrupted, writeLog } = options;
   const machines = new Set<Machine>();
   const interpreters = new Map<string, string>();
   const disk = createDiskGuard({
@@ -123,6 +119,7 @@ function createFleet(options: ProcessVmProviderOptions, closing: AbortSignal): F
   return {
     ...{ directory, clock, identity, host, googleApis, onInterrupted, writeLog, config, machines, closing, disk },
     table: openVmTable(database),
+    stockouts: openFaultyZones(database, 'zone_stockouts'),
     onRemoved: (machine) => void machines.delete(machine),
     async findPython(machineImage) {
       const image = config.machineImages.find(({ name }) => name === machineImage);
@@ -193,7 +190,6 @@ function insert(
     metadataPort: 0,
     deleteAt: createdAt + lifetimeSeconds * 1_000,
     isPreempted: false,
-    guestAttributes: {},
   });
   fleet.table.insert(machine.record);
   fleet.machines.add(machine);

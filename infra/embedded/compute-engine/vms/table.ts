@@ -22,54 +22,38 @@ export type VmRecord = {
   readonly isPreempted: boolean;
   /** Whether host maintenance terminates the VM at `deleteAt`. */
   readonly isMaintained?: boolean;
-  /** By `namespace/key`. */
-  readonly guestAttributes: Readonly<Record<string, string>>;
 };
 
 /** The job id of VMs that belong to no job: created through the Compute Engine API without Dropforge's labels. */
 export const NO_JOB = '';
-
-/** The VMs of the embedded cloud and its injected stockouts, in SQLite. */
-export type VmTable = {
-  insert(record: VmRecord): void;
-  update(record: VmRecord): void;
-  remove(instanceId: string): void;
-  readAll(): readonly VmRecord[];
-  setStockout(zone: string, isStockedOut: boolean): void;
-  listStockouts(): readonly string[];
-};
 
 const SCHEMA = `
   create table if not exists vms (
     instance_id text primary key, zone text not null, vm_name text not null, request text not null, state text not null,
     unique (zone, vm_name)
   ) strict;
-  create table if not exists zone_stockouts (zone text primary key) strict;
 `;
 
-export function openVmTable({ sql }: Database): VmTable {
+export type VmTable = ReturnType<typeof openVmTable>;
+
+/** The VMs of the embedded cloud, in SQLite. */
+export function openVmTable({ sql }: Database) {
   sql.exec(SCHEMA);
   const statements = {
     insert: sql.prepare('insert into vms (instance_id, zone, vm_name, request, state) values (?, ?, ?, ?, ?)'),
     update: sql.prepare('update vms set request = ?, state = ? where instance_id = ?'),
     remove: sql.prepare('delete from vms where instance_id = ?'),
     all: sql.prepare('select * from vms order by rowid'),
-    addStockout: sql.prepare('insert or ignore into zone_stockouts values (?)'),
-    removeStockout: sql.prepare('delete from zone_stockouts where zone = ?'),
-    stockouts: sql.prepare('select zone from zone_stockouts order by zone'),
   };
   return {
-    insert({ request, instanceId, ...state }) {
+    insert({ request, instanceId, ...state }: VmRecord): void {
       const { zone, vmName } = request;
       statements.insert.run(instanceId, zone, vmName, JSON.stringify(request), JSON.stringify(state));
     },
-    update: ({ request, instanceId, ...state }) =>
+    update: ({ request, instanceId, ...state }: VmRecord) =>
       void statements.update.run(JSON.stringify(request), JSON.stringify(state), instanceId),
-    remove: (instanceId) => void statements.remove.run(instanceId),
-    readAll: () => statements.all.all().map(toRecord),
-    setStockout: (zone, isStockedOut) =>
-      void (isStockedOut ? statements.addStockout : statements.removeStockout).run(zone),
-    listStockouts: () => statements.stockouts.all().map(({ zone }) => String(zone)),
+    remove: (instanceId: string) => void statements.remove.run(instanceId),
+    readAll: (): readonly VmRecord[] => statements.all.all().map(toRecord),
   };
 }
 

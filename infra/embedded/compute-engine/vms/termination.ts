@@ -39,17 +39,18 @@ export function destroy(machine: Machine): Promise<void> {
 
 /** Sends the preemption notice; the VM is deleted when the notice period is over or it has powered itself off. */
 export function preempt(machine: Machine): void {
-  const { clock, config } = machine.context;
-  const endsAt = clock.now() + config.preemptionNoticeMs;
-  updateRecord(machine, { isPreempted: true, deleteAt: Math.min(machine.record.deleteAt, endsAt) });
-  machine.server?.notifyChange();
+  giveNotice(machine, { isPreempted: true });
 }
 
 /** Sends the notice of host maintenance, as long as that of a preemption; the VM is deleted when it is over. */
 export function maintain(machine: Machine): void {
+  giveNotice(machine, { isMaintained: true });
+}
+
+function giveNotice(machine: Machine, notice: Pick<Partial<VmRecord>, 'isPreempted' | 'isMaintained'>): void {
   const { clock, config } = machine.context;
   const endsAt = clock.now() + config.preemptionNoticeMs;
-  updateRecord(machine, { isMaintained: true, deleteAt: Math.min(machine.record.deleteAt, endsAt) });
+  updateRecord(machine, { ...notice, deleteAt: Math.min(machine.record.deleteAt, endsAt) });
   machine.server?.notifyChange();
 }
 

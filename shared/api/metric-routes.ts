@@ -16,7 +16,7 @@ import { isReadAtOnce } from '#shared/views/metrics/load-parts.ts';
 import type { PartCache } from '#shared/views/metrics/part-cache.ts';
 import { readSeriesIndex } from '#shared/views/metrics/read-series-index.ts';
 import { readSeriesPage, type SeriesQuery } from '#shared/views/metrics/read-series-page.ts';
-import { readSparklines, SparklineCache, type WantedSparkline } from '#shared/views/metrics/read-sparklines.ts';
+import { openSparklineCaches, readSparklines, type WantedSparkline } from '#shared/views/metrics/read-sparklines.ts';
 
 export type MetricRoutePorts = {
   readonly jobs: JobStore;
@@ -30,7 +30,7 @@ const REPLICA = /^[a-z][a-z-]{0,30}-\d{1,5}$/;
 
 /** The metric history of a job: the names of its series, the points of some of them, and lines for a list of jobs. */
 export function routeMetrics(app: Hono, ports: MetricRoutePorts, cache: PartCache): void {
-  const caches = { parts: cache, lines: new SparklineCache() };
+  const caches = openSparklineCaches(cache);
 
   app.get('/v1/metrics/sparklines', async (context) => {
     const wanted = readWanted(context.req.queries('series') ?? []);

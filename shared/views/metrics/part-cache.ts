@@ -4,6 +4,7 @@ import { gunzip } from 'node:zlib';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { parsePartLine, type SeriesColumns, type SeriesOmission } from '#shared/protocol/series-part.ts';
 import type { SeriesPart } from '#shared/views/metrics/list-parts.ts';
+import { RecentlyUsed } from '#shared/views/metrics/recently-used.ts';
 
 /** The points of one series in one part. */
 export type SeriesSummary = {
@@ -43,10 +44,8 @@ const CACHED_SUMMARIES_MAX = 200_000;
  * first one reads only what is new. Memory is bounded by the constants above.
  */
 export class PartCache {
-  readonly #contents = new Map<string, PartContent>();
-  readonly #summaries = new Map<string, PartSummary>();
-  #pointCount = 0;
-  #summaryCount = 0;
+  readonly #contents = new RecentlyUsed<PartContent>(CACHED_POINTS_MAX, pointCountOf);
+  readonly #summaries = new RecentlyUsed<PartSummary>(CACHED_SUMMARIES_MAX, ({ series }) => 1 + series.length);
 
   async summarize(objects: ObjectStore, part: SeriesPart): Promise<PartSummary> {
     return this.#summaries.get(keyOf(part)) ?? (await this.read(objects, part));
@@ -57,13 +56,12 @@ export class PartCache {
     const key = keyOf(part);
     const cached = this.#contents.get(key);
     if (cached !== undefined) {
-      // The end of the map is what was used last.
-      this.#contents.delete(key);
-      this.#contents.set(key, cached);
       return cached;
     }
     const content = decodePart(await readText(objects, part));
-    this.#add(key, content);
+    const { columns: _, ...summary } = content;
+    this.#contents.set(key, content);
+    this.#summaries.set(key, summary);
     return content;
   }
 
@@ -73,31 +71,6 @@ export class PartCache {
 
   hasContent(part: SeriesPart): boolean {
     return this.#contents.has(keyOf(part));
-  }
-
-  #add(key: string, content: PartContent): void {
-    if (this.#contents.has(key)) {
-      return;
-    }
-    this.#contents.set(key, content);
-    this.#pointCount += pointCountOf(content);
-    for (const [oldest, { series }] of this.#contents) {
-      if (this.#pointCount <= CACHED_POINTS_MAX) {
-        break;
-      }
-      this.#contents.delete(oldest);
-      this.#pointCount -= pointCountOf({ series });
-    }
-    const { columns: _, ...summary } = content;
-    this.#summaries.set(key, summary);
-    this.#summaryCount += 1 + summary.series.length;
-    for (const [oldest, { series }] of this.#summaries) {
-      if (this.#summaryCount <= CACHED_SUMMARIES_MAX) {
-        break;
-      }
-      this.#summaries.delete(oldest);
-      this.#summaryCount -= 1 + series.length;
-    }
   }
 }
 

@@ -1,8 +1,8 @@
-import type { SeriesIndex } from '#shared/protocol/metric-series.ts';
-import { toSeriesValue } from '#shared/protocol/metric-series.ts';
+import { type SeriesIndex, toSeriesValue } from '#shared/protocol/metric-series.ts';
+import type { SeriesOmission } from '#shared/protocol/series-part.ts';
 import type { SeriesPart, SeriesParts } from '#shared/views/metrics/list-parts.ts';
 import { type MetricPorts, mapParallel, selectReadable } from '#shared/views/metrics/load-parts.ts';
-import type { PartCache, PartSummary, SeriesSummary } from '#shared/views/metrics/part-cache.ts';
+import type { PartCache, SeriesSummary } from '#shared/views/metrics/part-cache.ts';
 import { unitOf } from '#shared/views/metrics/series-unit.ts';
 
 type Entry = SeriesIndex['series'][number];
@@ -19,13 +19,16 @@ export async function readSeriesIndex(
   const parts = selectReadable(listed.parts, (part) => cache.hasSummary(part));
   const summaries = await mapParallel(parts, (part) => cache.summarize(objects, part));
   const entries = new Map<string, Entry>();
-  const omissions = new Map<string, { readonly series: number; readonly points: number }>();
+  const omissions = new Map<string, SeriesOmission>();
   let ignoredCount = listed.ignoredCount + listed.parts.length - parts.length;
   let leftOutCount = 0;
   for (const [index, summary] of summaries.entries()) {
     const part = parts[index] as SeriesPart;
     ignoredCount += summary.ignoredCount;
-    recordOmission(omissions, part, summary);
+    // The newest line of a boot has the sum of all before it.
+    if (summary.omission !== null) {
+      omissions.set(`${part.kind} ${part.replica} ${part.attempt} ${part.boot}`, summary.omission);
+    }
     for (const series of summary.series) {
       const key = `${part.kind} ${part.replica} ${series.name}`;
       if (entries.has(key) || entries.size < SERIES_COUNT_MAX) {
@@ -46,17 +49,6 @@ export async function readSeriesIndex(
       objects: ignoredCount,
     },
   };
-}
-
-/** The newest line of a boot has the sum of all before it. */
-function recordOmission(
-  omissions: Map<string, { readonly series: number; readonly points: number }>,
-  { kind, replica, attempt, boot }: SeriesPart,
-  { omission }: PartSummary,
-): void {
-  if (omission !== null) {
-    omissions.set(`${kind} ${replica} ${attempt} ${boot}`, omission);
-  }
 }
 
 function mergeEntry(

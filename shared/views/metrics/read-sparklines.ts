@@ -5,7 +5,8 @@ import { SPARKLINE_POINTS_MAX, type Sparkline } from '#shared/protocol/sparkline
 import { listParts, type SeriesPart, type SeriesParts } from '#shared/views/metrics/list-parts.ts';
 import { type MetricPorts, mapParallel } from '#shared/views/metrics/load-parts.ts';
 import type { PartCache } from '#shared/views/metrics/part-cache.ts';
-import { joinPoints, type Points, thinPoints } from '#shared/views/metrics/thin-points.ts';
+import { RecentlyUsed } from '#shared/views/metrics/recently-used.ts';
+import { joinPoints, type Points, pickPoints, thinPoints } from '#shared/views/metrics/thin-points.ts';
 
 export type WantedSparkline = { readonly jobId: string; readonly name: string };
 
@@ -17,30 +18,19 @@ const READ_BYTES_MAX = 32 * 2 ** 20;
 const READ_PARTS_MAX = 256;
 const CACHED_LINES_MAX = 2_000;
 
-/** Keeps the lines that were read last, by the revision of their parts: a closed job is not even listed again. */
-export class SparklineCache {
-  readonly #lines = new Map<string, { readonly revision: string; readonly line: Sparkline }>();
+type RevisedLine = { readonly revision: string; readonly line: Sparkline };
 
-  find(key: string): { readonly revision: string; readonly line: Sparkline } | undefined {
-    return this.#lines.get(key);
-  }
+/** `lines`: by the revision of their parts, so that a closed job is not even listed again. */
+export type SparklineCaches = { readonly parts: PartCache; readonly lines: RecentlyUsed<RevisedLine> };
 
-  add(key: string, revision: string, line: Sparkline): void {
-    this.#lines.delete(key);
-    this.#lines.set(key, { revision, line });
-    const [oldest] = this.#lines.keys();
-    if (this.#lines.size > CACHED_LINES_MAX && oldest !== undefined) {
-      this.#lines.delete(oldest);
-    }
-  }
+export function openSparklineCaches(parts: PartCache): SparklineCaches {
+  return { parts, lines: new RecentlyUsed(CACHED_LINES_MAX, () => 1) };
 }
-
-type Caches = { readonly parts: PartCache; readonly lines: SparklineCache };
 
 /** Reads one line for each job, in their order; jobs beyond the limits are left out until the next request. */
 export async function readSparklines(
   ports: MetricPorts & { readonly jobs: Pick<JobStore, 'read'> },
-  caches: Caches,
+  caches: SparklineCaches,
   wanted: readonly WantedSparkline[],
 ): Promise<readonly Sparkline[]> {
   const budget = { bytesLeft: READ_BYTES_MAX, partsLeft: READ_PARTS_MAX };
@@ -54,12 +44,12 @@ export async function readSparklines(
 type LineRequest = { readonly job: Job; readonly name: string; readonly budget: Budget };
 type Budget = { bytesLeft: number; partsLeft: number };
 
-async function readLine(ports: MetricPorts, caches: Caches, { job, name, budget }: LineRequest) {
+async function readLine(ports: MetricPorts, caches: SparklineCaches, { job, name, budget }: LineRequest) {
   const { jobId, createdAt } = job;
   // Closed: its VMs are deleted, so that no agent uploads any more.
   const isFinal = job.status === 'CLOSED';
   const key = `${jobId} ${createdAt} ${isFinal} ${name}`;
-  const cached = caches.lines.find(key);
+  const cached = caches.lines.get(key);
   if (cached !== undefined && isFinal) {
     return cached.line;
   }
@@ -79,7 +69,7 @@ async function readLine(ports: MetricPorts, caches: Caches, { job, name, budget 
   budget.partsLeft -= unread.length;
   budget.bytesLeft -= unreadBytes;
   const line = { jobId, name, ...(await readPoints(ports, caches.parts, { parts, name })), isFinal };
-  caches.lines.add(key, listed.revision, line);
+  caches.lines.set(key, { revision: listed.revision, line });
   return line;
 }
 
@@ -121,19 +111,15 @@ async function readPoints(
     const points = joinPoints(columns.get(name) ?? []);
     pieces.push(thinPoints(points, SPARKLINE_POINTS_MAX));
   }
-  const { steps, times, values } = withoutRepeats(joinPoints(pieces.filter((piece) => piece.values.length > 0)));
-  const finite = Array.from(values, (value, at) => (Number.isFinite(value) ? at : -1)).filter((at) => at >= 0);
-  const select = (column: Float64Array) => Float64Array.from(finite, (at) => column[at] ?? 0);
-  const kept = thinPoints(
-    { steps: steps === null ? null : select(steps), times: select(times), values: select(values) },
-    SPARKLINE_POINTS_MAX,
-  );
+  const points = withoutRepeats(joinPoints(pieces.filter((piece) => piece.values.length > 0)));
+  const finite = Array.from(points.values, (value, at) => (Number.isFinite(value) ? at : -1)).filter((at) => at >= 0);
+  const kept = thinPoints(pickPoints(points, finite), SPARKLINE_POINTS_MAX);
   return { positions: [...(kept.steps ?? kept.times)], values: [...kept.values] };
 }
 
 /** Without the points whose steps were repeated: an attempt resumes from an earlier checkpoint. */
-function withoutRepeats({ steps, times, values }: Points): Points {
-  const positions = steps ?? times;
+function withoutRepeats(points: Points): Points {
+  const positions = points.steps ?? points.times;
   let next = Number.POSITIVE_INFINITY;
   const kept: number[] = [];
   for (let at = positions.length - 1; at >= 0; at -= 1) {
@@ -143,7 +129,5 @@ function withoutRepeats({ steps, times, values }: Points): Points {
       next = position;
     }
   }
-  kept.reverse();
-  const select = (column: Float64Array) => Float64Array.from(kept, (at) => column[at] ?? 0);
-  return { steps: steps === null ? null : select(steps), times: select(times), values: select(values) };
+  return pickPoints(points, kept.reverse());
 }

@@ -28,7 +28,7 @@ export function thinPoints(points: Points, countMax: number): Points {
       kept.add(index);
     }
   }
-  return pick(
+  return pickPoints(
     points,
     [...kept].sort((a, b) => a - b),
   );
@@ -98,7 +98,7 @@ function extremesOf(values: Float64Array, start: number, end: number): readonly 
   return [lowest, highest].filter((index) => index >= 0);
 }
 
-function pick({ steps, times, values }: Points, indices: readonly number[]): Points {
+export function pickPoints({ steps, times, values }: Points, indices: readonly number[]): Points {
   const select = (column: Float64Array) => Float64Array.from(indices, (index) => column[index] ?? Number.NaN);
   return { steps: steps === null ? null : select(steps), times: select(times), values: select(values) };
 }

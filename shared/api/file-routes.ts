@@ -3,6 +3,7 @@ import type { Hono } from 'hono';
 import { errorResponse, readCount, readRequested } from '#shared/api/request.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { AccessDeniedError, type ByteRange, type ObjectInfo, type ObjectStore } from '#shared/ports/object-store.ts';
+import { idOf } from '#shared/ports/read-submitted.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { parseGsUri, toGsUri } from '#shared/protocol/gs-uri.ts';
 import type { JobFiles } from '#shared/protocol/job-files.ts';
@@ -38,14 +39,15 @@ const DOWNLOAD_HEADERS = {
 /** The files of a job directory, folder by folder, and the download of one of them. */
 export function routeFiles(app: Hono, ports: FilePorts): void {
   app.get('/v1/jobs/:jobId/files', async (context) => {
-    const { spec, jobId } = await readJob(ports, context.req.param('jobId'));
+    const submitted = await readRequested(ports, context.req.param('jobId'));
+    const { jobDir } = submitted.spec;
     const prefix = readPrefix(context.req.query('prefix') ?? '');
     const after = readPageToken(context.req.query('pageToken'), prefix);
     const countMax = readCount(context.req.query('pageSize'), FILES_PER_PAGE_MAX, FILES_PER_PAGE_MAX);
-    const page = await listJobFiles(ports.objects, { jobDir: spec.jobDir, prefix, after, countMax });
+    const page = await listJobFiles(ports.objects, { jobDir, prefix, after, countMax });
     const answer: JobFiles = {
-      jobId,
-      jobDir: spec.jobDir,
+      jobId: idOf(submitted),
+      jobDir,
       prefix,
       entries: [...page.entries],
       downloadBytesMax: DOWNLOAD_BYTES_MAX,
@@ -55,23 +57,22 @@ export function routeFiles(app: Hono, ports: FilePorts): void {
   });
 
   app.get('/v1/jobs/:jobId/files/content', async (context) => {
-    const { spec, jobId } = await readJob(ports, context.req.param('jobId'));
+    const submitted = await readRequested(ports, context.req.param('jobId'));
     const name = readName(context.req.query('name') ?? '');
-    const directory = parseGsUri(spec.jobDir);
+    const directory = parseGsUri(submitted.spec.jobDir);
     const object = { ...directory, name: directory.name === '' ? name : `${directory.name}/${name}` };
     const info = await statReadable(ports, object);
     if (info === undefined) {
-      throw errorResponse(404, `Job ${jobId} has no file ${name}.`, 'List its files: GET /v1/jobs/JOB/files.');
+      throw errorResponse(
+        404,
+        `Job ${idOf(submitted)} has no file ${name}.`,
+        'List its files: GET /v1/jobs/JOB/files.',
+      );
     }
     // The rest of another generation would not belong to what the client has (RFC 9110, section 13.1.5).
     const isSame = [undefined, etagOf(info)].includes(context.req.header('if-range'));
     return sendObject(ports, info, isSame ? context.req.header('range') : undefined);
   });
-}
-
-async function readJob(ports: FilePorts, given: string) {
-  const submitted = await readRequested(ports, given);
-  return { spec: submitted.spec, jobId: 'tuningId' in submitted ? submitted.tuningId : submitted.jobId };
 }
 
 async function statReadable({ objects }: FilePorts, object: { readonly bucket: string; readonly name: string }) {

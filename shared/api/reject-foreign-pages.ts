@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono';
-import { HTTPException } from 'hono/http-exception';
+import { errorResponse } from '#shared/api/request.ts';
 
 /** Set by the page itself on every request. A page of another origin needs permission (CORS) for it, and gets none. */
 const PAGE_HEADER = 'x-dropforge-page';
@@ -12,12 +12,8 @@ export function rejectForeignPages(app: Hono): void {
   app.use(async (context, next) => {
     const isReading = ['GET', 'HEAD', 'OPTIONS'].includes(context.req.method);
     if (!isReading && isFromBrowser(context) && !isFromOwnPage(context)) {
-      const error = {
-        code: 403,
-        message: 'The API accepts changes from its own page only, and this request came from another one.',
-        remedy: 'Use the page of this deployment, or the command line.',
-      };
-      throw new HTTPException(403, { res: Response.json({ error }, { status: 403 }) });
+      const message = 'The API accepts changes from its own page only, and this request came from another one.';
+      throw errorResponse(403, message, 'Use the page of this deployment, or the command line.');
     }
     await next();
   });

@@ -1,6 +1,5 @@
 import type { Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { HTTPException } from 'hono/http-exception';
 import type * as z from 'zod';
 import { callerOf } from '#shared/api/identify-callers.ts';
 import { errorBody, errorResponse } from '#shared/api/request.ts';
@@ -122,9 +121,7 @@ function limitBody(maxSize: number, remedy: string) {
   return bodyLimit({
     maxSize,
     onError: () => {
-      throw new HTTPException(413, {
-        res: Response.json(errorBody(413, `The request has more than ${maxSize} bytes.`, remedy), { status: 413 }),
-      });
+      throw errorResponse(413, `The request has more than ${maxSize} bytes.`, remedy);
     },
   });
 }

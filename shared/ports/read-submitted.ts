@@ -16,6 +16,10 @@ export async function readSubmitted(
   return (await jobs.read(jobId))?.record ?? (await tunings.read(jobId))?.record;
 }
 
+export function idOf(submitted: Submitted): string {
+  return 'tuningId' in submitted ? submitted.tuningId : submitted.jobId;
+}
+
 /** The job update with the current state. */
 export function updateOf(submitted: Submitted): JobUpdate {
   return 'tuningId' in submitted ? tuningUpdateOf(submitted) : jobUpdateOf(submitted);

@@ -6,30 +6,17 @@ import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/replica.ts';
 import { findRunWarnings } from '#shared/domain/run-warnings.ts';
 import { timelineOf } from '#shared/domain/timeline.ts';
+import { type Submitted, updateOf } from '#shared/ports/read-submitted.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { viewImages } from '#shared/views/view-images.ts';
 
 /** A job as users see it in reports and the API; `now` is for the price of a running job. */
 export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs): JobView {
-  const cause = 'verdict' in job ? job.verdict.cause : null;
   const shown = replicas.filter((replica) => isShown(job, replica));
   return {
-    jobId: job.jobId,
-    state: stateOf(job),
-    createTime: rfc3339(job.createdAt),
-    startTime: job.firstRanAt === null ? null : rfc3339(job.firstRanAt),
-    endTime: job.status === 'CLOSED' ? rfc3339(job.endedAt) : null,
-    errorMessage: cause === null ? null : cause.message,
-    labels: job.spec.labels,
-    jobDir: job.spec.jobDir,
-    source: job.source.uri,
-    report: job.source.reportUri,
-    submittedBy: job.source.submittedBy,
+    ...viewCommon(job),
     attempt: job.attempt,
     placement: 'placement' in job ? job.placement : null,
-    machines: viewMachines(job.spec),
-    images: viewImages(job.spec),
-    cause: cause === null ? null : viewCause(cause),
     waitingFor: viewWait(job),
     attempts: job.ledger.map(viewAttempt),
     replicas: shown.map((replica) => viewReplica(job, replica)),
@@ -40,6 +27,30 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     warnings: [...findRunWarnings(shown, job.spec.jobDir)],
     price: priceOfJob(job, now),
     kept: viewKept(job),
+  };
+}
+
+/** The fields that jobs and tunings have alike. */
+export function viewCommon(submitted: Submitted) {
+  const { createdAt, spec, source } = submitted;
+  const { jobId, state } = updateOf(submitted);
+  const startedAt = 'tuningId' in submitted ? submitted.firstTrialAt : submitted.firstRanAt;
+  const cause = 'verdict' in submitted ? submitted.verdict.cause : null;
+  return {
+    jobId,
+    state,
+    createTime: rfc3339(createdAt),
+    startTime: startedAt === null ? null : rfc3339(startedAt),
+    endTime: submitted.status === 'CLOSED' ? rfc3339(submitted.endedAt) : null,
+    errorMessage: cause === null ? null : cause.message,
+    labels: spec.labels,
+    jobDir: spec.jobDir,
+    source: source.uri,
+    report: source.reportUri,
+    submittedBy: source.submittedBy,
+    machines: viewMachines(spec),
+    images: viewImages(spec),
+    cause: cause === null ? null : viewCause(cause),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
-import type { Submitted } from '#shared/ports/read-submitted.ts';
+import { idOf, type Submitted } from '#shared/ports/read-submitted.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 
@@ -38,7 +38,7 @@ export async function listSubmitted(
 }
 
 export function positionOf(item: Submitted): PagePosition {
-  return { createdAt: item.createdAt, id: 'tuningId' in item ? item.tuningId : item.jobId };
+  return { createdAt: item.createdAt, id: idOf(item) };
 }
 
 function compare(one: Submitted, other: Submitted): number {

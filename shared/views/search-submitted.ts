@@ -1,10 +1,8 @@
-import { stateOf } from '#shared/domain/job.ts';
 import type { JobState } from '#shared/domain/job-state.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
-import { readSubmitted, type Submitted } from '#shared/ports/read-submitted.ts';
+import { idOf, readSubmitted, type Submitted, updateOf } from '#shared/ports/read-submitted.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { TRIAL_JOB_ID_PATTERN } from '#shared/tuning/trial.ts';
-import { stateOfTuning } from '#shared/tuning/tuning.ts';
 import { listSubmitted, type PagePosition, positionOf, type SubmittedPage } from '#shared/views/list-submitted.ts';
 
 /** Conditions that a listed job must all satisfy. */
@@ -73,14 +71,10 @@ function isEverything({ states, text, labels }: SubmittedFilter): boolean {
 
 function createMatcher({ states, text, labels }: SubmittedFilter): (item: Submitted) => boolean {
   const searched = text.toLowerCase();
-  return (item) => {
-    const state = 'tuningId' in item ? stateOfTuning(item) : stateOf(item);
-    return (
-      (states.length === 0 || states.includes(state)) &&
-      labels.every((label) => hasLabel(item, label)) &&
-      (searched === '' || textsOf(item).some((one) => one.toLowerCase().includes(searched)))
-    );
-  };
+  return (item) =>
+    (states.length === 0 || states.some((state) => state === updateOf(item).state)) &&
+    labels.every((label) => hasLabel(item, label)) &&
+    (searched === '' || textsOf(item).some((one) => one.toLowerCase().includes(searched)));
 }
 
 function hasLabel({ spec }: Submitted, label: string): boolean {
@@ -91,10 +85,5 @@ function hasLabel({ spec }: Submitted, label: string): boolean {
 function textsOf(item: Submitted): readonly string[] {
   const { labels, replicaGroups } = item.spec;
   const machines = replicaGroups.flatMap(({ machineType, accelerator }) => [machineType, accelerator?.type ?? '']);
-  return [
-    'tuningId' in item ? item.tuningId : item.jobId,
-    ...Object.values(labels),
-    ...Object.keys(labels),
-    ...machines,
-  ];
+  return [idOf(item), ...Object.values(labels), ...Object.keys(labels), ...machines];
 }

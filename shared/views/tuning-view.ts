@@ -4,9 +4,8 @@ import { isPlaced, type Job, type TimestampMs } from '#shared/domain/job.ts';
 import { isMultiObjective, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
-import { stateOfTuning, type Tuning } from '#shared/tuning/tuning.ts';
-import { rfc3339, viewCause, viewMachines, viewWait } from '#shared/views/job-view.ts';
-import { viewImages } from '#shared/views/view-images.ts';
+import type { Tuning } from '#shared/tuning/tuning.ts';
+import { rfc3339, viewCommon, viewWait } from '#shared/views/job-view.ts';
 
 /** The records that are read besides the tuning itself. */
 export type TuningFacts = {
@@ -22,34 +21,20 @@ export type TuningFacts = {
 
 /** A tuning as users see it in reports and the API: a job whose `tuning` is set. */
 export function viewTuning(tuning: Tuning, facts: TuningFacts): JobView {
-  const { spec, source, firstTrialAt } = tuning;
-  const cause = 'verdict' in tuning ? tuning.verdict.cause : null;
+  const runningUsd = facts.jobs.reduce((sum, job) => sum + (priceOfJob(job, facts.now).totalUsd ?? 0), 0);
   return {
-    jobId: tuning.tuningId,
-    state: stateOfTuning(tuning),
-    createTime: rfc3339(tuning.createdAt),
-    startTime: firstTrialAt === null ? null : rfc3339(firstTrialAt),
-    endTime: tuning.status === 'CLOSED' ? rfc3339(tuning.endedAt) : null,
-    errorMessage: cause === null ? null : cause.message,
-    labels: spec.labels,
-    jobDir: spec.jobDir,
-    source: source.uri,
-    report: source.reportUri,
-    submittedBy: source.submittedBy,
+    ...viewCommon(tuning),
     attempt: 0,
     placement: null,
-    machines: viewMachines(spec),
-    images: viewImages(spec),
-    cause: cause === null ? null : viewCause(cause),
     waitingFor: viewTrialsWait(facts.jobs),
     attempts: [],
     replicas: [],
-    tuning: viewSearch(tuning, facts),
+    tuning: viewSearch(tuning, facts, runningUsd),
     trial: null,
     health: [],
     timeline: [],
     warnings: [],
-    price: viewPrice(tuning, facts),
+    price: viewPrice(tuning, runningUsd),
     kept: null,
   };
 }
@@ -60,16 +45,16 @@ function viewTrialsWait(jobs: readonly Job[]): JobView['waitingFor'] {
   return waits.every((wait) => wait !== null) ? (waits[0] ?? null) : null;
 }
 
-function viewSearch(tuning: Tuning, { best, optimal = [], recommended = null, jobs, now }: TuningFacts): TuningView {
+function viewSearch(
+  tuning: Tuning,
+  { best, optimal = [], recommended = null, now }: TuningFacts,
+  runningUsd: number,
+): TuningView {
   const { study, counts, running, stopReason, resumes } = tuning;
-  const objectives = objectiveMetricsOf(study).map(({ id, goal }) => ({ metricId: id, goal }));
-  const [{ metricId, goal } = { metricId: '', goal: 'MAXIMIZE' as const }] = objectives;
   const hasSeveral = isMultiObjective(study);
   const { succeeded, infeasible, failed } = counts;
   return {
-    metricId,
-    goal,
-    objectives: hasSeveral ? objectives : [],
+    ...viewGoals(study),
     algorithm: study.algorithm,
     earlyStopping: appliedRuleOf(study),
     trialsMax: study.trialsMax,
@@ -81,10 +66,17 @@ function viewSearch(tuning: Tuning, { best, optimal = [], recommended = null, jo
     recommended,
     stopReason,
     maxCostUsd: study.maxCostUsd,
-    forecast: forecast(tuning, { runningUsd: priceOfRunning(jobs, now), now }),
+    forecast: forecast(tuning, { runningUsd, now }),
     resumes: [...resumes],
     study,
   };
+}
+
+/** The metrics that the study optimizes; `objectives` is empty if there is one. */
+export function viewGoals(study: Study): Pick<TuningView, 'metricId' | 'goal' | 'objectives'> {
+  const objectives = objectiveMetricsOf(study).map(({ id, goal }) => ({ metricId: id, goal }));
+  const [first = { metricId: '', goal: 'MAXIMIZE' as const }] = objectives;
+  return { ...first, objectives: isMultiObjective(study) ? objectives : [] };
 }
 
 /** DECAY_CURVE, CONVEX and AUTOMATIC are applied as the median rule. */
@@ -92,17 +84,13 @@ function appliedRuleOf({ earlyStopping }: Study): TuningView['earlyStopping'] {
   return earlyStopping === null ? null : earlyStopping.rule === 'ASHA' ? 'ASHA' : 'MEDIAN';
 }
 
-function priceOfRunning(jobs: readonly Job[], now: TimestampMs): number {
-  return jobs.reduce((sum, job) => sum + (priceOfJob(job, now).totalUsd ?? 0), 0);
-}
-
 /** The price per hour is that of one trial, as the machines are. */
-function viewPrice({ spec, spentUsd }: Tuning, { jobs, now }: TuningFacts): JobView['price'] {
+function viewPrice({ spec, spentUsd }: Tuning, runningUsd: number): JobView['price'] {
   const { perHourUsd, asOf } = priceOf(spec.replicaGroups, spec.provisioningModel);
   if (perHourUsd === null) {
     return { perHourUsd, billedSeconds: 0, totalUsd: null, asOf };
   }
-  const totalUsd = spentUsd + priceOfRunning(jobs, now);
+  const totalUsd = spentUsd + runningUsd;
   const billedSeconds = perHourUsd === 0 ? 0 : Math.round((totalUsd / perHourUsd) * 3_600);
   return { perHourUsd, billedSeconds, totalUsd, asOf };
 }

@@ -6,15 +6,14 @@ import { finishedOf, listAllTrials } from '#shared/ports/read-trials.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 import { chooseBest } from '#shared/tuning/optimizer/choose-best.ts';
-import { paretoFrontOf } from '#shared/tuning/pareto.ts';
 import type { Curve, Trial } from '#shared/tuning/trial.ts';
-import { costsOfOutcome } from '#shared/tuning/trial-outcome.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { viewJob } from '#shared/views/job-view.ts';
 import { viewTrial } from '#shared/views/trial-view.ts';
-import { viewTuning } from '#shared/views/tuning-view.ts';
+import { viewGoals, viewTuning } from '#shared/views/tuning-view.ts';
 
 export type ViewPorts = {
   readonly jobs: JobStore;
@@ -90,14 +89,8 @@ async function readOptimal({ tunings }: ViewPorts, tuning: Tuning, now: Timestam
   if (!isMultiObjective(study) || counts.succeeded === 0) {
     return [];
   }
-  const trials = (await listAllTrials(tunings, tuningId)).flatMap((trial) => {
-    const costs = costsOfOutcome(trial.outcome, study);
-    return costs === undefined ? [] : [{ trial, costs }];
-  });
-  return paretoFrontOf(trials)
-    .toSorted((a, b) => (a.costs[0] ?? 0) - (b.costs[0] ?? 0))
-    .slice(0, OPTIMAL_SHOWN_MAX)
-    .map(({ trial }) => viewTrial(trial, { study, now }));
+  const trials = (await listAllTrials(tunings, tuningId)).map((trial) => viewTrial(trial, { study, now }));
+  return optimalTrialsOf(trials, viewGoals(study)).slice(0, OPTIMAL_SHOWN_MAX);
 }
 
 async function readRecommended(

@@ -14,9 +14,6 @@ import {
   type TpuMachineType,
 } from '#shared/catalog/catalog.ts';
 
-/** A machine as given in a job file: a machine type of Compute Engine or AI Platform, with GPUs in any spelling. */
-export type MachineChoice = { readonly machineType: string; readonly accelerator: Gpus | null };
-
 export type ResolvedMachine = {
   readonly machine: Machine;
   /**
@@ -55,10 +52,10 @@ export type MachineRejection =
 export type MachineResolution = ResolvedMachine | { readonly rejection: MachineRejection };
 
 /**
- * Resolves the machine of a job file. Maps AI Platform's names to Compute Engine's, and retired GPUs to their
+ * Resolves a machine as a job file has it, with GPUs in any spelling. Maps AI Platform's names to Compute Engine's, and retired GPUs to their
  * replacement. GPUs can be attached to N1 only, within the limits of Compute Engine's page "GPU machine types".
  */
-export function resolveMachine({ machineType, accelerator }: MachineChoice): MachineResolution {
+export function resolveMachine({ machineType, accelerator }: Machine): MachineResolution {
   const tpuType = findTpuMachineType(machineType);
   if (tpuType !== undefined) {
     return resolveTpu(tpuType, accelerator);

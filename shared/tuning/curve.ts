@@ -1,4 +1,5 @@
-import { CURVE_POINTS_MAX, type Curve, type Measurement, type MetricValue } from '#shared/tuning/trial.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { CURVE_POINTS_MAX, type Curve, type Measurement } from '#shared/tuning/trial.ts';
 
 /** Measurements that one attempt of a trial has reported; `elapsedMs` of each is the running time in this attempt. */
 export type MeasurementReport = {
@@ -31,7 +32,7 @@ export function appendMeasurements(curve: Curve | undefined, report: Measurement
     });
   }
   const sorted = thinOut([...points.values()].sort((a, b) => a.step - b.step));
-  return attempt === known.attempt && isSame(known.points, sorted)
+  return attempt === known.attempt && isDeepStrictEqual(known.points, sorted)
     ? known
     : { tuningId, ordinal, attempt, points: sorted };
 }
@@ -72,22 +73,4 @@ function extremesOf(points: readonly Measurement[]): ReadonlySet<Measurement> {
     }
   }
   return new Set([...lowest.values(), ...highest.values()].map(([, point]) => point));
-}
-
-function isSame(before: readonly Measurement[], after: readonly Measurement[]): boolean {
-  return before.length === after.length && before.every((point, index) => isSamePoint(point, after[index]));
-}
-
-function isSamePoint(before: Measurement, after: Measurement | undefined): boolean {
-  return (
-    before.step === after?.step && before.elapsedMs === after.elapsedMs && hasSameValues(before.values, after.values)
-  );
-}
-
-function hasSameValues(
-  before: Readonly<Record<string, MetricValue>>,
-  after: Readonly<Record<string, MetricValue>>,
-): boolean {
-  const names = Object.keys(after);
-  return names.length === Object.keys(before).length && names.every((name) => before[name] === after[name]);
 }

@@ -1,26 +1,16 @@
 import { submittedEntry } from '#shared/domain/history.ts';
-import type { JobSource, PackageRef, TimestampMs, Warning } from '#shared/domain/job.ts';
-import type { JobSpec } from '#shared/domain/job-spec.ts';
-import type { Study } from '#shared/domain/study.ts';
+import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
-import type { TuningIn } from '#shared/tuning/tuning.ts';
+import type { TuningCommon, TuningIn } from '#shared/tuning/tuning.ts';
 import { type TuningEffect, tuningUpdateOf } from '#shared/tuning/tuning-effect.ts';
 
 /** The parts of an accepted tuning. */
-export type NewTuning = {
-  /** The job without its study: what every trial runs. */
-  readonly spec: JobSpec;
-  readonly study: Study;
-  readonly packages: readonly PackageRef[];
-  readonly zones: readonly string[];
-  readonly source: JobSource;
-  readonly warnings: readonly Warning[];
-  readonly resumes: readonly string[];
-  /** The price of one trial; null if a price is unknown. */
-  readonly perHourUsd: number | null;
+export type NewTuning = Pick<TuningCommon, AcceptedField> & {
   readonly now: TimestampMs;
   readonly timeouts: Timeouts;
 };
+
+type AcceptedField = 'spec' | 'study' | 'packages' | 'zones' | 'source' | 'warnings' | 'resumes' | 'perHourUsd';
 
 /** The tuning when it is accepted, and the effects to publish: it waits for the values of its first trials. */
 export function newTuning({ spec, study, now, timeouts, ...accepted }: NewTuning): {

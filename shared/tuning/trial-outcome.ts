@@ -40,14 +40,17 @@ export function outcomeOf({ job, curve, study, metricNames }: EndedTrial): Trial
     const isOwn = state === 'FAILED' && isOfProgram && !SURROUNDING_LABELS.includes(known.diagnosis?.label ?? '');
     return { kind: isOwn ? 'FAILED' : 'LOST', cause: known };
   }
+  const reported = { curve, study, metricNames };
   const final = measurementOf(curve, study);
-  if (final === null && isStoppedEarly) {
+  if (final === null) {
     const message = `Job ${job.jobId} was stopped before it had reported the metric.`;
-    return { kind: 'LOST', cause: causeOf('TRIAL_STOPPED', message) };
+    return isStoppedEarly
+      ? { kind: 'LOST', cause: causeOf('TRIAL_STOPPED', message) }
+      : { kind: 'INFEASIBLE', ...missingMetric(reported) };
   }
-  const reason = final === null ? 'METRIC_MISSING' : findInfeasibility(final, { curve, study });
-  if (final === null || reason !== null) {
-    return infeasible(reason ?? 'METRIC_MISSING', { final, curve, study, metricNames });
+  const infeasibility = findInfeasibility(final, reported);
+  if (infeasibility !== null) {
+    return { kind: 'INFEASIBLE', ...infeasibility };
   }
   const [objective = 0, ...furtherObjectives] = objectivesOf(final, { curve, study }).map((value) => value ?? 0);
   return { kind: 'SUCCEEDED', objective, furtherObjectives, final, isStoppedEarly };
@@ -77,15 +80,13 @@ export function measurementOf(curve: Curve | undefined, study: Study): Measureme
 /** The values to optimize, in the study's order: of the measurement or, if it lacks one, the last before it. */
 export function objectivesOf(final: Measurement, { curve, study }: Measured): readonly (number | null)[] {
   return objectiveMetricsOf(study).map((metric) => {
-    const value = valueAt(final, metric, curve);
-    return typeof value === 'number' && Number.isFinite(value) ? value : null;
+    return finiteOrNull(valueAt(final, metric, curve));
   });
 }
 
 /** The value to optimize, or the first of several; null if it is missing or not finite. */
 export function objectiveOf({ values }: Measurement, study: Pick<Study, 'metrics'>): number | null {
-  const value = values[objectiveMetricOf(study).id];
-  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+  return finiteOrNull(values[objectiveMetricOf(study).id]);
 }
 
 /** The value that is minimized: the objective, or its negative if it is to be maximized. */
@@ -95,15 +96,37 @@ export function costOfObjective(objective: number, study: Pick<Study, 'metrics'>
 
 type Measured = { readonly curve: Curve | undefined; readonly study: Study };
 
-function findInfeasibility(final: Measurement, { curve, study }: Measured): InfeasibleReason | null {
+type Infeasibility = { readonly reason: InfeasibleReason; readonly message: string };
+
+type Reported = Measured & { readonly metricNames: readonly string[] };
+
+/** Why the values of a trial cannot be ranked; null if they can. */
+function findInfeasibility(final: Measurement, reported: Reported): Infeasibility | null {
+  const { curve, study } = reported;
   const values = study.metrics.map((metric) => ({ metric, value: valueAt(final, metric, curve) }));
-  if (values.some(({ metric, value }) => metric.safety === null && value !== undefined && !isFiniteNumber(value))) {
-    return 'NOT_FINITE';
+  const broken = values.find(
+    ({ metric, value }) => metric.safety === null && value !== undefined && finiteOrNull(value) === null,
+  );
+  if (broken !== undefined) {
+    const message = `The metric ${quote(broken.metric.id)} was ${broken.value} at step ${final.step}.`;
+    return { reason: 'NOT_FINITE', message };
   }
   if (values.some(({ value }) => value === undefined)) {
-    return 'METRIC_MISSING';
+    return missingMetric(reported);
   }
-  return values.every(({ metric, value }) => isSafe(metric, value)) ? null : 'UNSAFE';
+  const unsafe = values.find(({ metric, value }) => !isSafe(metric, value));
+  if (unsafe === undefined) {
+    return null;
+  }
+  const { metric, value } = unsafe;
+  const message = `The safety metric ${quote(metric.id)} was ${value}; its threshold is ${metric.safety?.threshold}.`;
+  return { reason: 'UNSAFE', message };
+}
+
+function missingMetric({ curve, study, metricNames }: Reported): Infeasibility {
+  const missing = study.metrics.find(({ id }) => !curve?.points.some(({ values }) => values[id] !== undefined));
+  const { id } = missing ?? objectiveMetricOf(study);
+  return { reason: 'METRIC_MISSING', message: describeMissing(id, metricNames) };
 }
 
 /** The value of the measurement that counts or, if it lacks this metric, the last one before it. */
@@ -112,8 +135,8 @@ function valueAt({ step, values }: Measurement, { id }: Metric, curve: Curve | u
   return values[id] ?? before?.values[id];
 }
 
-function isFiniteNumber(value: MetricValue): boolean {
-  return typeof value === 'number' && Number.isFinite(value);
+function finiteOrNull(value: MetricValue | undefined): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
 /** The threshold is safe; a value that is not finite is not. */
@@ -122,26 +145,6 @@ function isSafe({ goal, safety }: Metric, value: MetricValue | undefined): boole
     return safety === null;
   }
   return goal === 'MAXIMIZE' ? value >= safety.threshold : value <= safety.threshold;
-}
-
-type Infeasible = Measured & { readonly final: Measurement | null; readonly metricNames: readonly string[] };
-
-function infeasible(reason: InfeasibleReason, { final, curve, study, metricNames }: Infeasible): TrialOutcome {
-  const metric = objectiveMetricOf(study);
-  if (reason === 'METRIC_MISSING') {
-    const missing = study.metrics.find(({ id }) => !curve?.points.some(({ values }) => values[id] !== undefined));
-    return { kind: 'INFEASIBLE', reason, message: describeMissing((missing ?? metric).id, metricNames) };
-  }
-  if (reason === 'NOT_FINITE') {
-    const valueIn = (each: Metric) => (final === null ? undefined : valueAt(final, each, curve));
-    const [broken = metric] = objectiveMetricsOf(study).filter((each) => !isFiniteNumber(valueIn(each) ?? 0));
-    const message = `The metric ${quote(broken.id)} was ${valueIn(broken)} at step ${final?.step}.`;
-    return { kind: 'INFEASIBLE', reason, message };
-  }
-  const unsafe = study.metrics.find((each) => final !== null && !isSafe(each, valueAt(final, each, curve)));
-  const value = unsafe === undefined || final === null ? undefined : valueAt(final, unsafe, curve);
-  const message = `The safety metric ${quote(unsafe?.id ?? '')} was ${value}; its threshold is ${unsafe?.safety?.threshold}.`;
-  return { kind: 'INFEASIBLE', reason, message };
 }
 
 /** Programs choose the names of their metrics: a message contains some of them. */

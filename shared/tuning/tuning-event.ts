@@ -1,5 +1,5 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
-import type { TrialOutcome, Values } from '#shared/tuning/trial.ts';
+import type { Trial, TrialOutcome, Values } from '#shared/tuning/trial.ts';
 import type { MedianBar } from '#shared/tuning/tuning.ts';
 
 /** A fact about a tuning, in the past tense. `eventId` is derived, so that duplicate deliveries are one event. */
@@ -16,21 +16,15 @@ export type TuningEvent = {
       readonly values: readonly Values[];
     }
   /** Id `closed-<ordinal>`. */
-  | {
+  | (Omit<Trial, 'tuningId' | 'jobId' | 'outcome' | 'endedAt'> & {
       readonly type: 'TRIAL_CLOSED';
-      readonly ordinal: number;
-      readonly values: Values;
-      readonly chosenAt: TimestampMs;
-      readonly repeats: number | null;
       readonly outcome: TrialOutcome;
-      readonly startedAt: TimestampMs | null;
       readonly endedAt: TimestampMs;
-      readonly costUsd: number | null;
       /** With this trial's curve; null if the study has no median rule or too few trials have completed. */
       readonly bar: MedianBar | null;
       /** The last step of this trial's curve; null if it has none or was stopped early. */
       readonly completedStep: number | null;
-    }
+    })
   /** Id `rung-<ordinal>-<step>`. A running trial has reached a rung with this value, of what is minimized. */
   | { readonly type: 'RUNG_REACHED'; readonly ordinal: number; readonly step: number; readonly value: number }
   | { readonly type: 'CANCEL_REQUESTED' }

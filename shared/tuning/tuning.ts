@@ -151,8 +151,7 @@ export const tuningSchema = z.discriminatedUnion('status', [
 ]);
 export type Tuning = Stated<typeof tuningSchema>;
 
-export const TUNING_STATUSES = ['SEARCHING', 'CLOSING', 'CLOSED'] as const satisfies readonly Tuning['status'][];
-export type TuningStatus = (typeof TUNING_STATUSES)[number];
+export type TuningStatus = Tuning['status'];
 export type TuningIn<S extends TuningStatus> = Extract<Tuning, { status: S }>;
 
 export const RESUMES_MAX = 10;

@@ -1,12 +1,5 @@
-import {
-  dotProduct,
-  type Hyperparameters,
-  listSquaredGaps,
-  matern,
-  maternSlope,
-  type Observations,
-} from './gaussian-process.ts';
-import { addTransposed, halfLogDeterminant, invert, nextRow, whiten } from './inverse-factor.ts';
+import { type Hyperparameters, listSquaredGaps, matern, maternSlope, type Observations } from './gaussian-process.ts';
+import { addTransposed, dotProduct, halfLogDeterminant, invert, nextRow, whiten } from './inverse-factor.ts';
 import { type Evaluation, type Interval, minimize } from './minimize.ts';
 
 /** From each start; the fit goes on from the better result. */

@@ -1,4 +1,4 @@
-import { addTransposed, invert, nextRow, whiten } from './inverse-factor.ts';
+import { addTransposed, dotProduct, invert, nextRow, whiten } from './inverse-factor.ts';
 import { coordinateOf, type Point } from './search-space.ts';
 
 const ROOT5 = Math.sqrt(5);
@@ -183,12 +183,4 @@ export function listSquaredGaps({ points, isCategory }: Observations): Float64Ar
     }
   }
   return gaps;
-}
-
-export function dotProduct(a: Float64Array, b: Float64Array): number {
-  let sum = 0;
-  for (let index = 0; index < a.length; index += 1) {
-    sum += (a[index] as number) * (b[index] as number);
-  }
-  return sum;
 }

@@ -19,11 +19,7 @@ export function halfLogDeterminant(factor: InverseFactor): number {
  */
 export function nextRow(factor: InverseFactor, covariances: Float64Array, diagonal: number): Float64Array {
   const whitened = whiten(factor, covariances);
-  let explained = 0;
-  for (const value of whitened) {
-    explained += value * value;
-  }
-  const scale = 1 / Math.sqrt(Math.max(1e-9 * diagonal, diagonal - explained));
+  const scale = 1 / Math.sqrt(Math.max(1e-9 * diagonal, diagonal - dotProduct(whitened, whitened)));
   const row = new Float64Array(factor.length + 1);
   addTransposed(factor, whitened, row);
   for (let index = 0; index < factor.length; index += 1) {
@@ -74,4 +70,12 @@ export function invert(factor: InverseFactor): readonly Float64Array[] {
     }
   }
   return inverse;
+}
+
+export function dotProduct(a: Float64Array, b: Float64Array): number {
+  let sum = 0;
+  for (let index = 0; index < a.length; index += 1) {
+    sum += (a[index] as number) * (b[index] as number);
+  }
+  return sum;
 }

@@ -1,3 +1,5 @@
+import { dotProduct } from './inverse-factor.ts';
+
 export type Evaluation = { readonly value: number; readonly gradient: Float64Array };
 export type Interval = { readonly low: number; readonly high: number };
 
@@ -28,7 +30,7 @@ export function minimize(
       const at = x[index] ?? 0;
       return clip(at - slope, index) === at ? 0 : slope;
     });
-    const length = Math.sqrt(dot(free, free));
+    const length = Math.sqrt(dotProduct(free, free));
     if (!(length > 1e-6)) {
       break;
     }
@@ -38,7 +40,7 @@ export function minimize(
     for (let cut = 0; cut < CUTS_MAX; cut += 1, scale *= 0.4) {
       const tried = x.map((at, index) => clip(at + scale * (direction[index] ?? 0), index));
       next = { x: tried, ...evaluate(tried) };
-      if (next.value <= current.value + 1e-4 * dot(current.gradient, subtract(tried, x))) {
+      if (next.value <= current.value + 1e-4 * dotProduct(current.gradient, subtract(tried, x))) {
         break;
       }
     }
@@ -57,7 +59,7 @@ export function minimize(
 }
 
 function remember(pairs: Pair[], step: Float64Array, change: Float64Array): void {
-  const curvature = dot(step, change);
+  const curvature = dotProduct(step, change);
   if (curvature > 1e-10) {
     pairs.push({ step, change, curvature });
     pairs.splice(0, pairs.length - PAIRS_MAX);
@@ -68,36 +70,28 @@ function remember(pairs: Pair[], step: Float64Array, change: Float64Array): void
 function descentDirection(gradient: Float64Array, pairs: readonly Pair[]): Float64Array {
   const direction = gradient.map((slope) => -slope);
   const weights = pairs.toReversed().map(({ step, change, curvature }) => {
-    const weight = dot(step, direction) / curvature;
+    const weight = dotProduct(step, direction) / curvature;
     addScaled(direction, -weight, change);
     return weight;
   });
   const last = pairs.at(-1);
   if (last !== undefined) {
-    const scale = last.curvature / dot(last.change, last.change);
+    const scale = last.curvature / dotProduct(last.change, last.change);
     direction.forEach((value, index) => {
       direction[index] = value * scale;
     });
   }
   for (const [index, { step, change, curvature }] of pairs.entries()) {
     const weight = weights[pairs.length - 1 - index] ?? 0;
-    addScaled(direction, weight - dot(change, direction) / curvature, step);
+    addScaled(direction, weight - dotProduct(change, direction) / curvature, step);
   }
-  return dot(direction, gradient) < 0 ? direction : gradient.map((slope) => -slope);
+  return dotProduct(direction, gradient) < 0 ? direction : gradient.map((slope) => -slope);
 }
 
 function addScaled(target: Float64Array, factor: number, vector: Float64Array): void {
   for (let index = 0; index < target.length; index += 1) {
     target[index] = (target[index] as number) + factor * (vector[index] as number);
   }
-}
-
-function dot(a: Float64Array, b: Float64Array): number {
-  let sum = 0;
-  for (let index = 0; index < a.length; index += 1) {
-    sum += (a[index] as number) * (b[index] as number);
-  }
-  return sum;
 }
 
 function subtract(a: Float64Array, b: Float64Array): Float64Array {

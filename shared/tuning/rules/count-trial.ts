@@ -1,9 +1,9 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import { clip, clipLines } from '#shared/domain/job-size.ts';
-import { isMultiObjective, objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import { isMultiObjective, type Study } from '#shared/domain/study.ts';
 import { dominates } from '#shared/tuning/pareto.ts';
 import type { InfeasibleReason, Trial, TrialOutcome } from '#shared/tuning/trial.ts';
-import { costsOfOutcome } from '#shared/tuning/trial-outcome.ts';
+import { costOfObjective, costsOfOutcome } from '#shared/tuning/trial-outcome.ts';
 import {
   type BestTrial,
   FAILURE_TALLIES_MAX,
@@ -94,7 +94,7 @@ function progressOf(
   }
   const next: BestTrial = { ordinal, objective: outcome.objective, at: endedAt, afterTrials };
   if (!isMultiObjective(study)) {
-    return { best: best === null || isBetter(outcome.objective, best.objective, study) ? next : best, front };
+    return { best: best === null || isBetter(next, best, study) ? next : best, front };
   }
   const extended = extendFront(front, costsOfOutcome(outcome, study) ?? []);
   return extended === front ? { best, front } : { best: next, front: extended };
@@ -107,8 +107,8 @@ function extendFront(front: Front, costs: readonly number[]): Front {
   return isKnown ? front : next.slice(-Math.max(1, Math.floor(FRONT_NUMBERS_MAX / costs.length)));
 }
 
-function isBetter(objective: number, other: number, study: Study): boolean {
-  return objectiveMetricOf(study).goal === 'MAXIMIZE' ? objective > other : objective < other;
+function isBetter(one: BestTrial, other: BestTrial, study: Study): boolean {
+  return costOfObjective(one.objective, study) < costOfObjective(other.objective, study);
 }
 
 /** Ends are handled in any order: a bar of fewer trials is older. */

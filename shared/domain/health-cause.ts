@@ -2,17 +2,11 @@ import { type Cause, type CauseCode, causeOf, remedyOf } from '#shared/domain/ca
 import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import type { DecisiveFinding, HealthCode } from '#shared/domain/health.ts';
 
-/** The causes of a program that was stopped for its health, to end its job. */
-const STOPPED: Partial<Readonly<Record<HealthCode, CauseCode>>> = {
-  NON_FINITE: 'METRIC_NOT_FINITE',
-  DIVERGING: 'TRAINING_DIVERGED',
-  STALLED: 'TRAINING_STALLED',
-};
-
-const LABELS: Partial<Readonly<Record<HealthCode, string>>> = {
-  NON_FINITE: 'nan_loss',
-  DIVERGING: 'loss_diverged',
-  STALLED: 'training_stalled',
+/** The causes and labels of a program that was stopped for its health, to end its job. */
+const STOPPED: Partial<Readonly<Record<HealthCode, { readonly cause: CauseCode; readonly label: string }>>> = {
+  NON_FINITE: { cause: 'METRIC_NOT_FINITE', label: 'nan_loss' },
+  DIVERGING: { cause: 'TRAINING_DIVERGED', label: 'loss_diverged' },
+  STALLED: { cause: 'TRAINING_STALLED', label: 'training_stalled' },
 };
 
 /** Limit on how often a job continues after a cause of this kind, and the cause with which it ends then. */
@@ -26,7 +20,7 @@ const HEALTH_RECOVERIES: Partial<Readonly<Record<CauseCode, Recovery>>> = {
 };
 
 /** The job asked for an end: more attempts of the same program are not made for it. */
-export const HEALTH_ENDS: readonly CauseCode[] = ['METRIC_NOT_FINITE', 'TRAINING_DIVERGED', 'TRAINING_STALLED'];
+export const HEALTH_ENDS: readonly CauseCode[] = Object.values(STOPPED).map(({ cause }) => cause);
 
 /** The cause of an exit with the reason UNHEALTHY. */
 export function classifyUnhealthy({ message, evidence, health }: ExitFacts): Cause {
@@ -34,7 +28,7 @@ export function classifyUnhealthy({ message, evidence, health }: ExitFacts): Cau
   if (health === undefined || code === undefined) {
     return causeOf('INTERNAL_ERROR', `The agent named no finding. ${message}`, evidence);
   }
-  const diagnosis = { label: LABELS[health.code] ?? health.code.toLowerCase(), remedy: health.remedy };
+  const diagnosis = { label: STOPPED[health.code]?.label ?? health.code.toLowerCase(), remedy: health.remedy };
   const isRepeated = HEALTH_RECOVERIES[code] !== undefined;
   return { ...causeOf(code, message, evidence), diagnosis: { ...diagnosis, canRetryHelp: isRepeated } };
 }
@@ -43,7 +37,7 @@ function codeOf({ code, action }: DecisiveFinding): CauseCode | undefined {
   if (action === 'restart') {
     return 'STALL_RESTARTED';
   }
-  return action === 'rollback' ? 'ROLLED_BACK' : STOPPED[code];
+  return action === 'rollback' ? 'ROLLED_BACK' : STOPPED[code]?.cause;
 }
 
 /** The cause that ends a job which has continued often enough after causes like this; null if it may continue. */

@@ -159,7 +159,6 @@ const jobCountsSchema = z.object({
   /** VMs in a row that were created and deleted without the program having run: each is billed for a minute or more. */
   unusedVms: count.default(0),
 });
-export type JobCounts = Stated<typeof jobCountsSchema>;
 
 /** The submission that intake has accepted, in jobs and in tunings; no event changes it. */
 export const submissionFields = {
@@ -280,14 +279,7 @@ export const jobSchema = z.discriminatedUnion('status', [
 ]);
 export type Job = Stated<typeof jobSchema>;
 
-export const JOB_STATUSES = [
-  'QUEUED',
-  'PREPARING',
-  'RUNNING',
-  'CLOSING',
-  'CLOSED',
-] as const satisfies readonly Job['status'][];
-export type JobStatus = (typeof JOB_STATUSES)[number];
+export type JobStatus = Job['status'];
 export type JobIn<S extends JobStatus> = Extract<Job, { status: S }>;
 export type PlacedJob = JobIn<'PREPARING'> | JobIn<'RUNNING'>;
 export type UnfinishedJob = Exclude<Job, { status: 'CLOSED' }>;
@@ -355,6 +347,18 @@ export function billedSince(job: Job): TimestampMs | null {
     return null;
   }
   return isPending(job) ? job.assemblingSince : job.placedAt;
+}
+
+/** The record of the current attempt, but for its end. */
+export function currentAttemptOf(job: Job): Omit<AttemptRecord, 'endedAt' | 'cause'> {
+  const placement = isPlaced(job) ? job.placement : null;
+  return {
+    attempt: job.attempt,
+    zone: placement?.zone ?? null,
+    provisioningModel: placement?.provisioningModel ?? null,
+    placedAt: billedSince(job),
+    ranAt: job.status === 'RUNNING' ? job.ranAt : null,
+  };
 }
 
 export function replicaName({ role, index }: ReplicaId): string {

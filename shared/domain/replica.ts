@@ -17,7 +17,6 @@ export const REPLICA_PHASES = [
   'UPLOADING',
   'EXITED',
 ] as const;
-export type ReplicaPhase = (typeof REPLICA_PHASES)[number];
 
 const nullableNumber = z.number().nullable();
 const timestamp = z.int();
@@ -37,7 +36,6 @@ export type ReplicaUsage = Stated<typeof usageSchema>;
 
 /** Numbers that JSON does not have, as text, as in the JSON form of Protocol Buffers. */
 export const NON_FINITE_VALUES = ['NaN', 'Infinity', '-Infinity'] as const;
-export type NonFiniteValue = (typeof NON_FINITE_VALUES)[number];
 
 /** The last values that the program reported, by metric name, with their step. */
 const progressSchema = z.object({

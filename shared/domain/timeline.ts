@@ -1,7 +1,6 @@
 import {
   type AttemptRecord,
-  billedSince,
-  isPlaced,
+  currentAttemptOf,
   type Job,
   type JobIn,
   stateOf,
@@ -72,7 +71,10 @@ function spansOfEnd(job: JobIn<'CLOSING'> | JobIn<'CLOSED'>, startedAt: Timestam
 
 type Bounds = { readonly startedAt: TimestampMs; readonly programEnd: ProgramEnd | null };
 
-function viewRecord(record: AttemptRecord, { startedAt, programEnd }: Bounds): AttemptTimeline {
+/** `endedAt` is null for the current attempt. */
+type ViewedRecord = Omit<AttemptRecord, 'endedAt'> & { readonly endedAt: TimestampMs | null };
+
+function viewRecord(record: ViewedRecord, { startedAt, programEnd }: Bounds): AttemptTimeline {
   const { attempt, zone, provisioningModel, placedAt, ranAt, endedAt, cause } = record;
   const end = programEnd?.attempt === attempt && ranAt !== null ? programEnd.endedAt : null;
   const starts = { QUEUED: startedAt, PREPARING: placedAt, RUNNING: ranAt, UPLOADING: end };
@@ -88,24 +90,13 @@ function viewRecord(record: AttemptRecord, { startedAt, programEnd }: Bounds): A
 
 function viewCurrent(job: Job, programEnd: ProgramEnd | null): AttemptTimeline {
   const startedAt = job.ledger.at(-1)?.endedAt ?? job.createdAt;
-  const placement = isPlaced(job) ? job.placement : null;
-  const isRunning = job.status === 'RUNNING';
-  const uploadingAt = isRunning ? job.uploadingAt : null;
-  const end = isRunning && programEnd?.attempt === job.attempt ? programEnd.endedAt : null;
-  const starts = {
-    QUEUED: startedAt,
-    PREPARING: stateOf(job) === 'QUEUED' ? null : (billedSince(job) ?? null),
-    RUNNING: isRunning ? job.ranAt : null,
-    UPLOADING: uploadingAt ?? end,
-  };
-  return {
-    attempt: job.attempt,
-    zone: placement?.zone ?? null,
-    provisioningModel: placement?.provisioningModel ?? null,
-    cause: null,
-    message: null,
-    phases: spansOf(starts, null),
-  };
+  const uploadingAt = job.status === 'RUNNING' ? job.uploadingAt : null;
+  const current = currentAttemptOf(job);
+  const placedAt = stateOf(job) === 'QUEUED' ? null : current.placedAt;
+  return viewRecord(
+    { ...current, placedAt, endedAt: null, cause: null },
+    { startedAt, programEnd: uploadingAt === null ? programEnd : { attempt: job.attempt, endedAt: uploadingAt } },
+  );
 }
 
 type EndPhase = 'KEPT' | 'CLOSING';

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { type Effect, effectSchema } from '#shared/domain/effect.ts';
 import { type Job, jobSchema } from '#shared/domain/job.ts';
-import { type Replica, replicaSchema } from '#shared/domain/replica.ts';
+import { replicaSchema } from '#shared/domain/replica.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 import type { RecordForm } from '#shared/machine/record-store.ts';
-import { type NotificationRecord, notificationRecordSchema } from '#shared/ports/notification-log.ts';
+import { notificationRecordSchema } from '#shared/ports/notification-log.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 
@@ -39,25 +40,10 @@ export function parseEach<Stored, Item>(
   return readable;
 }
 
-/** Parses a stored job; throws an error that names the job and the field if no version could have written it. */
-export function parseStoredJob(json: string): Job {
-  return parseStored(storedJobSchema, json, 'job');
-}
-
-/** Parses a stored replica record; throws like `parseStoredJob`. */
-export function parseStoredReplica(json: string): Replica {
-  return parseStored(replicaSchema, json, 'replica record');
-}
-
-/** Parses the effect of a stored outbox entry; throws like `parseStoredJob`. */
-export function parseStoredEffect(json: string): Effect {
-  return parseStored(effectSchema, json, 'outbox entry');
-}
-
-/** Parses the stored record of a notification; throws like `parseStoredJob`. */
-export function parseStoredNotification(json: string): NotificationRecord {
-  return parseStored(notificationRecordSchema, json, 'notification');
-}
+export const parseStoredJob = parserOf(storedJobSchema, 'job');
+export const parseStoredReplica = parserOf(replicaSchema, 'replica record');
+export const parseStoredEffect = parserOf(effectSchema, 'outbox entry');
+export const parseStoredNotification = parserOf(notificationRecordSchema, 'notification');
 
 /** The form of jobs, for their stores. */
 export const JOB_FORM: RecordForm<Job, Effect> = {
@@ -66,19 +52,23 @@ export const JOB_FORM: RecordForm<Job, Effect> = {
   parseEffect: parseStoredEffect,
 };
 
-/** Parses the JSON of a record; throws an error that names the record and the field if it is not valid. */
-export function parseStored<Schema extends z.ZodType>(schema: Schema, json: string, what: string): z.infer<Schema> {
-  const record = withCurrentNames(JSON.parse(json));
-  const parsed = schema.safeParse(record);
-  if (!parsed.success) {
-    const named = z.object({ jobId: z.string() }).safeParse(record);
-    const tuning = z.object({ tuningId: z.string() }).safeParse(record);
-    const name = tuning.success
-      ? ` of tuning ${tuning.data.tuningId}`
-      : named.success
-        ? ` of job ${named.data.jobId}`
-        : '';
-    throw new Error(`A stored ${what}${name} cannot be read by this version: ${z.prettifyError(parsed.error)}`);
-  }
-  return parsed.data;
+/** The ids that name a record in errors, if it has them. */
+const id = z.string().optional().catch(undefined);
+const idsSchema = z.object({ jobId: id, tuningId: id }).catch({ jobId: undefined, tuningId: undefined });
+
+/**
+ * A parser for the JSON of one kind of record. It throws an error that names the record and the field if no version
+ * could have written it.
+ */
+export function parserOf<Schema extends z.ZodType>(schema: Schema, what: string): (json: string) => Stated<Schema> {
+  return (json) => {
+    const record = withCurrentNames(JSON.parse(json));
+    const parsed = schema.safeParse(record);
+    if (!parsed.success) {
+      const { jobId, tuningId } = idsSchema.parse(record);
+      const name = tuningId === undefined ? jobId && ` of job ${jobId}` : ` of tuning ${tuningId}`;
+      throw new Error(`A stored ${what}${name ?? ''} cannot be read by this version: ${z.prettifyError(parsed.error)}`);
+    }
+    return parsed.data as Stated<Schema>;
+  };
 }

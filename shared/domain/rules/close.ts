@@ -4,7 +4,7 @@ import type { EventOf } from '#shared/domain/event.ts';
 import {
   ATTEMPT_RECORDS_MAX,
   type AttemptRecord,
-  billedSince,
+  currentAttemptOf,
   isPlaced,
   type Job,
   type JobIn,
@@ -71,17 +71,7 @@ export function onCancelRequested(
 
 /** The ledger with the current attempt added. Only the newest records keep their evidence. */
 export function recordAttempt(job: Job, endedAt: TimestampMs, cause: Cause | null): readonly AttemptRecord[] {
-  const placement = isPlaced(job) ? job.placement : null;
-  const record: AttemptRecord = {
-    attempt: job.attempt,
-    zone: placement?.zone ?? null,
-    provisioningModel: placement?.provisioningModel ?? null,
-    placedAt: billedSince(job),
-    ranAt: job.status === 'RUNNING' ? job.ranAt : null,
-    endedAt,
-    cause,
-  };
-  const newest = [...job.ledger, record].slice(-ATTEMPT_RECORDS_MAX);
+  const newest = [...job.ledger, { ...currentAttemptOf(job), endedAt, cause }].slice(-ATTEMPT_RECORDS_MAX);
   const isOld = (index: number) => index < newest.length - EVIDENT_RECORDS_MAX;
   return newest.map((each, index) => (isOld(index) && each.cause ? { ...each, cause: abridge(each.cause) } : each));
 }

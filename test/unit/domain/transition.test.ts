@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
 import { CAUSES, type Cause, causeOf, classOf, remedyOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
-import { ATTEMPT_RECORDS_MAX, isPlaced, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
+import { ATTEMPT_RECORDS_MAX, isPlaced, type Job, type JobStatus, stateOf } from '#shared/domain/job.ts';
 import { RULES, transition } from '#shared/domain/rules/transition.ts';
 import { INTERRUPTIONS_IN_ROW_MAX, STABLE_RUN_MS, TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { parseStoredJob } from '#shared/protocol/stored-record.ts';
 import { factsOf } from '../../support/diagnosis/job-facts.ts';
 import { eventsFor, holdingJob, INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
+
+const STATUSES = Object.keys(RULES) as JobStatus[];
 
 /** The fields by which an event names what it is about; one that names an earlier one is outdated. */
 const FENCES = ['attempt', 'placementRound'] as const;
@@ -56,7 +58,7 @@ describe('a job', () => {
 
 describe('every pair of status and event', () => {
   const jobs = { QUEUED: queued, PREPARING: created, RUNNING: running, CLOSING: closing, CLOSED: closed };
-  const pairs = JOB_STATUSES.flatMap((status) =>
+  const pairs = STATUSES.flatMap((status) =>
     Object.keys(eventsFor(queued, 0)).map((type) => ({ status, type: type as JobEventType })),
   );
 
@@ -94,7 +96,7 @@ describe('an event of another attempt or placement round', () => {
   );
 
   it('is tried in every status', () => {
-    expect(new Set(second.map(({ status }) => status))).toEqual(new Set(JOB_STATUSES));
+    expect(new Set(second.map(({ status }) => status))).toEqual(new Set(STATUSES));
     expect(second.every(({ attempt }) => attempt === 2)).toBe(true);
   });
 

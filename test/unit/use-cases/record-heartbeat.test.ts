@@ -6,7 +6,7 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job, ReplicaId } from '#shared/domain/job.ts';
-import { NO_PROGRESS, NO_USAGE, type ReplicaPhase } from '#shared/domain/replica.ts';
+import { NO_PROGRESS, NO_USAGE, type Replica } from '#shared/domain/replica.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
@@ -73,11 +73,11 @@ async function createPair(): Promise<void> {
 
 const nameOf = (replica: ReplicaId) => vmNameOf('pair', 1, replica);
 
-function sendHeartbeat(replica: ReplicaId, phase: ReplicaPhase, at: number) {
+function sendHeartbeat(replica: ReplicaId, phase: Replica['phase'], at: number) {
   return sendAs(null, { replica, phase, at });
 }
 
-type Sent = { readonly replica: ReplicaId; readonly phase: ReplicaPhase; readonly at: number };
+type Sent = { readonly replica: ReplicaId; readonly phase: Replica['phase']; readonly at: number };
 
 function sendAs(serviceAccount: string | null, { replica, phase, at }: Sent) {
   sequence += 1;

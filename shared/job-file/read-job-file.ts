@@ -7,7 +7,7 @@ import {
 } from '#shared/job-file/formats/ai-platform/read.ts';
 import { isDropforgeField, readDropforgeJob } from '#shared/job-file/formats/dropforge/read.ts';
 import { isVertexField, readVertexJob } from '#shared/job-file/formats/vertex-ai/read.ts';
-import { createFindings, type Findings, inFileOrder } from '#shared/job-file/parser/findings.ts';
+import { createFindings, type Findings, type Found, reportOf } from '#shared/job-file/parser/findings.ts';
 import { toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
 import { parseSource } from '#shared/job-file/parser/parse-source.ts';
 import type { FoundNode } from '#shared/job-file/parser/read-values.ts';
@@ -19,12 +19,7 @@ import { didYouMean } from '#shared/text/nearest-name.ts';
  * A parsed job file. The draft is null only if the file is not a job; it includes the problems, so that `checkJob`
  * reports all of them at once and does not accept it.
  */
-export type JobFileReading = {
-  readonly draft: JobDraft | null;
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
-  readonly unsupported: readonly Problem[];
-};
+export type JobFileReading = Found & { readonly draft: JobDraft | null };
 
 type Mapping = Extract<SourceNode, { kind: 'MAPPING' }>;
 
@@ -39,11 +34,7 @@ export function readJobFile(source: string | Uint8Array, { fileName }: { readonl
   const findings = createFindings();
   findings.problems.push(...problems);
   const draft = root === null ? null : readRoot(root, fileName, findings);
-  const found = {
-    problems: inFileOrder(findings.problems),
-    warnings: inFileOrder(findings.warnings),
-    unsupported: inFileOrder(findings.unsupported),
-  };
+  const found = reportOf(findings);
   return { draft: draft && { ...draft, ...found }, ...found };
 }
 

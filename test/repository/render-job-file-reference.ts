@@ -49,7 +49,6 @@ function renderTable(): string {
   return ['| field | type | description | default |', '| --- | --- | --- | --- |', ...job, ''].join('\n');
 }
 
-function renderRow(name: string, { type, description, omitted, since }: Field): string {
-  const version = since === undefined ? '' : ` Since version ${since}.`;
-  return `| \`${name}\` | ${type} | ${description}${version} | ${omitted} |`;
+function renderRow(name: string, { type, description, omitted }: Field): string {
+  return `| \`${name}\` | ${type} | ${description} | ${omitted} |`;
 }

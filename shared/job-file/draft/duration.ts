@@ -1,4 +1,4 @@
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** Compute Engine deletes VMs after 120 days (`maxRunDuration`), of which booting and the final upload need a part. */
 export const MAX_RUNNING_MS_MAX = 119 * DAY_MS;

@@ -2,22 +2,17 @@ import type { HealthField } from '#shared/domain/health.ts';
 import type { ProgramOptions, Role } from '#shared/domain/job-spec.ts';
 import type { NotifyDraft } from '#shared/job-file/draft/notify-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
-import type { Located } from '#shared/job-file/parser/findings.ts';
-import type { Problem } from '#shared/protocol/problem.ts';
+import type { Found, Located } from '#shared/job-file/parser/findings.ts';
 
 export type Dialect = 'ai-platform' | 'vertex-ai' | 'dropforge';
 
 /**
  * A parsed job file of any dialect, before validation. Every value has its location, so that findings can point to it.
- * Absent fields are undefined. Texts are as written, in the spelling of their dialect.
+ * Absent fields are undefined. Texts are as written, in the spelling of their dialect. A draft with problems, or with
+ * what is not supported, never becomes a job.
  */
-export type JobDraft = {
+export type JobDraft = Found & {
   readonly dialect: Dialect;
-  /** Found by the parser; a draft with problems never becomes a job. */
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
-  /** Valid, but not supported by this version: such a draft can be validated, but not submitted. */
-  readonly unsupported: readonly Problem[];
   readonly jobId?: Located<string> | undefined;
   /** Vertex AI's display name, from which the job id is derived. */
   readonly displayName?: Located<string> | undefined;
@@ -94,6 +89,9 @@ export type ReservationDraft = {
   readonly key?: Located<string> | undefined;
   readonly values: readonly Located<string>[];
 };
+
+/** The only supported label key for selecting reservations (Vertex AI, ReservationAffinity.key). */
+export const RESERVATION_KEY = 'compute.googleapis.com/reservation-name';
 
 /** A Python package or a container. A pool of AI Platform without one runs the master's program. */
 export type ProgramDraft = {

@@ -11,8 +11,6 @@ export type FieldDocs = {
   readonly examples?: readonly unknown[];
   /** Names of the field in other formats and tools: a file with one of them is told this field's name. */
   readonly synonyms?: readonly string[];
-  /** The first version that reads the field, if it is not the first version of all. */
-  readonly since?: string;
 };
 
 /** A documented field of a mapping of Dropforge's own format. */
@@ -56,13 +54,9 @@ export function programOption<Name extends keyof ProgramOptions & string>(
 
 /** A JSON Schema for a mapping with the fields of a table and no others. */
 export function mappingSchema(table: Readonly<Record<string, Field>>): JsonSchema {
-  const properties = Object.entries(table).map(([name, { description, schema, examples, since }]) => [
+  const properties = Object.entries(table).map(([name, { description, schema, examples }]) => [
     name,
-    {
-      description: since === undefined ? description : `${description} Since version ${since}.`,
-      ...schema,
-      ...(examples && { examples }),
-    },
+    { description, ...schema, ...(examples && { examples }) },
   ]);
   return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) };
 }

@@ -1,6 +1,6 @@
 import type { Kind } from '#shared/job-file/fields/kind.ts';
 import type { Findings, SourceLocation } from '#shared/job-file/parser/findings.ts';
-import { type FieldRule, type Fields, isSet, openOptional } from '#shared/job-file/parser/open-mapping.ts';
+import { type FieldRule, type Fields, isSet, openMapping } from '#shared/job-file/parser/open-mapping.ts';
 import { type FoundNode, locationOfNode, readMappings } from '#shared/job-file/parser/read-values.ts';
 
 /**
@@ -23,7 +23,7 @@ export type Into<Target> = { readonly table: Table<Target>; readonly target: Tar
 
 /** Reads a mapping, which may be absent: each of its fields with its row. */
 export function readMapping<Target>(found: FoundNode | undefined, into: Into<Target>, findings: Findings): Target {
-  return readFields(openOptional(found, into.table, findings), into, findings);
+  return readFields(openMapping(found, into.table, findings), into, findings);
 }
 
 /** Reads the fields of a mapping that is open already. */

@@ -1,4 +1,3 @@
-import { machineForGpus } from '#shared/catalog/machine-for-gpus.ts';
 import { ROLES, type Role } from '#shared/domain/job-spec.ts';
 import {
   type AcceleratorDraft,
@@ -10,6 +9,7 @@ import {
 } from '#shared/job-file/draft/job-draft.ts';
 import { type Flags, InvalidFlagError } from '#shared/job-file/flags/flag-list.ts';
 import { parseCount, readAccelerator, readFlag, readWords, splitList } from '#shared/job-file/flags/flag-values.ts';
+import { machineTypeFor } from '#shared/job-file/formats/dropforge/machines.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
 
 /** The path of missing fields' parent in pools that only flags define. */
@@ -46,7 +46,7 @@ export function applyGroupFlags(draft: JobDraft, flags: Flags): JobDraft {
       : withPool(result, role, (pool) => ({
           ...pool,
           count: count ?? pool.count,
-          machineType: machineType ?? machineTypeFor(accelerator, pool),
+          machineType: machineType ?? machineTypeOf(pool, accelerator),
           accelerator: accelerator ?? pool.accelerator,
           program: { ...pool.program, imageUri: imageUri ?? pool.program.imageUri },
         }));
@@ -89,14 +89,9 @@ function applyProgramFlags(draft: JobDraft, flags: Flags): JobDraft {
 }
 
 /** In Dropforge's own format the machine type follows from the GPUs, also if a flag changes them. */
-function machineTypeFor(given: AcceleratorDraft | undefined, pool: PoolDraft): Located<string> | undefined {
-  const { type, count } = given ?? {};
-  const isDerived = pool.machineType !== undefined && pool.machineType.path === pool.accelerator.type?.path;
-  if (!isDerived || type === undefined || typeof count?.value !== 'number') {
-    return pool.machineType;
-  }
-  const value = machineForGpus({ type: type.value, count: count.value });
-  return value === undefined ? undefined : { value, path: type.path };
+function machineTypeOf({ machineType, accelerator }: PoolDraft, given: AcceleratorDraft | undefined) {
+  const isDerived = machineType !== undefined && machineType.path === accelerator.type?.path;
+  return isDerived && given !== undefined ? machineTypeFor(given) : machineType;
 }
 
 /** Vertex AI has a list of arguments for each kind of program; the other dialects have one for both. */

@@ -8,9 +8,16 @@ export type SourceLocation = { readonly path: string; readonly line?: number };
 export type Located<T> = SourceLocation & { readonly value: T };
 
 /**
- * Everything found so far. Problems must be fixed. Warnings do not prevent the job from running, but are probably not
- * what the user intended. Unsupported: valid, but this version of Dropforge cannot run it.
+ * Everything found in a job file. Problems must be fixed. Warnings do not prevent the job from running, but are
+ * probably not what the user intended. Unsupported: valid, but this version of Dropforge cannot run it.
  */
+export type Found = {
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  readonly unsupported: readonly Problem[];
+};
+
+/** Everything found so far. */
 export type Findings = {
   readonly problems: Problem[];
   readonly warnings: Problem[];
@@ -31,8 +38,20 @@ export type FormatNames = {
 /** A finding without its location. */
 export type FindingText = { readonly code: string; readonly message: string; readonly remedy: string };
 
-export function createFindings(): Findings {
-  return { problems: [], warnings: [], unsupported: [] };
+const NOTHING_FOUND: Found = { problems: [], warnings: [], unsupported: [] };
+
+/** Findings to add to, with those that there are already. */
+export function createFindings({ problems, warnings, unsupported } = NOTHING_FOUND): Findings {
+  return { problems: [...problems], warnings: [...warnings], unsupported: [...unsupported] };
+}
+
+/** The findings in the order of the file. */
+export function reportOf({ problems, warnings, unsupported }: Findings): Found {
+  return {
+    problems: inFileOrder(problems),
+    warnings: inFileOrder(warnings),
+    unsupported: inFileOrder(unsupported),
+  };
 }
 
 /** Reports an invalid value. If the value contains a placeholder that was not replaced, reports that instead. */
@@ -44,7 +63,7 @@ export function reportInvalid(located: Located<unknown>, text: FindingText, find
   });
 }
 
-function describePlaceholder(path: string, placeholder: string): FindingText {
+export function describePlaceholder(path: string, placeholder: string): FindingText {
   return {
     code: PLACEHOLDER_CODE,
     message: `${path} still contains the placeholder ${placeholder}.`,

@@ -1,5 +1,5 @@
 import { FINDINGS_COUNT_MAX, type Findings, type FormatNames } from '#shared/job-file/parser/findings.ts';
-import { type FoundNode, isEmpty, isNull, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
+import { type FoundNode, hasValue, isNull, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
 import { simplify } from '#shared/job-file/parser/short-names.ts';
 import type { SourceEntry, SourceNode } from '#shared/job-file/parser/source-tree.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
@@ -49,17 +49,18 @@ export function createParentLookup(parents: readonly (readonly [string, FieldRul
   };
 }
 
-/** Splits a mapping into its fields and applies each field's rule. Accepts camelCase and snake_case names. */
+/** Splits a mapping, which may be absent, into its fields and applies each field's rule. Accepts camelCase and snake_case names. */
 export function openMapping<Rules extends FieldRules>(
-  { node, path }: FoundNode,
+  found: FoundNode | undefined,
   rules: Rules,
   findings: Findings,
 ): Fields<Rules> {
-  if (isEmpty(node, path, findings)) {
+  if (!hasValue(found, findings)) {
     return {};
   }
+  const { node, path } = found;
   if (node.kind !== 'MAPPING') {
-    reportWrongKind({ node, path }, 'a mapping of fields', findings);
+    reportWrongKind(found, 'a mapping of fields', findings);
     return {};
   }
   const fields = new Map<string, FoundNode>();
@@ -83,15 +84,6 @@ export function openMapping<Rules extends FieldRules>(
   }
   // The map has only names of `rules`, which its type cannot express.
   return Object.fromEntries(fields) as Fields<Rules>;
-}
-
-/** The fields of a mapping that may be absent. */
-export function openOptional<Rules extends FieldRules>(
-  found: FoundNode | undefined,
-  rules: Rules,
-  findings: Findings,
-): Fields<Rules> {
-  return found === undefined ? {} : openMapping(found, rules, findings);
 }
 
 type Output = { readonly rules: FieldRules; readonly remedyOf: (names: readonly string[]) => string };

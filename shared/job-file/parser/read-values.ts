@@ -14,31 +14,45 @@ const NUMBER_PATTERN = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
 /** Text; numbers and booleans as written. Undefined if absent or invalid, as for all readers below. */
 export function readText(found: FoundNode | undefined, findings: Findings): Located<string> | undefined {
-  const { node, path } = found ?? { node: undefined, path: '' };
-  if (node === undefined || isEmpty(node, path, findings)) {
+  if (!hasValue(found, findings)) {
     return undefined;
   }
-  if (node.kind === 'SCALAR') {
-    return { value: node.text, path, line: node.line };
+  if (found.node.kind === 'SCALAR') {
+    return { value: found.node.text, ...locationOfNode(found) };
   }
-  reportWrongKind({ node, path }, 'text', findings);
+  reportWrongKind(found, 'text', findings);
   return undefined;
 }
 
-/** An integer; the API writes int64 as text, and accepts `2.0` and `1e3` (Protocol Buffers, "ProtoJSON Format"). */
-export function readInteger(found: FoundNode | undefined, findings: Findings): Located<number> | undefined {
-  const text = readText(found, findings);
-  if (text === undefined) {
+/** A kind of scalar: how it is parsed, what the message says of other texts, and an example for the remedy. */
+type Scalar<T> = {
+  readonly parse: (text: string) => T | undefined;
+  readonly isNot: string;
+  readonly example: string;
+};
+
+function scalarReader<T>({ parse, isNot, example }: Scalar<T>) {
+  return (found: FoundNode | undefined, findings: Findings): Located<T> | undefined => {
+    const text = readText(found, findings);
+    const value = text && parse(text.value);
+    if (text === undefined || value !== undefined) {
+      return text && value !== undefined ? { ...text, value } : undefined;
+    }
+    const message = `${text.path} is ${isNot}: "${text.value}".`;
+    reportInvalid(text, { code: 'WRONG_TYPE', message, remedy: `Write ${example}.` }, findings);
     return undefined;
-  }
-  const value = parseNumber(text.value);
-  if (value !== undefined && Number.isSafeInteger(value)) {
-    return { ...text, value: value === 0 ? 0 : value };
-  }
-  const message = `${text.path} is not an integer: "${text.value}".`;
-  reportInvalid(text, { code: 'WRONG_TYPE', message, remedy: 'Write an integer, such as 1.' }, findings);
-  return undefined;
+  };
 }
+
+/** An integer; the API writes int64 as text, and accepts `2.0` and `1e3` (Protocol Buffers, "ProtoJSON Format"). */
+export const readInteger = scalarReader({
+  parse: (text) => {
+    const value = parseNumber(text);
+    return value === undefined || !Number.isSafeInteger(value) ? undefined : value === 0 ? 0 : value;
+  },
+  isNot: 'not an integer',
+  example: 'an integer, such as 1',
+});
 
 /** An integer, or the text of an unreplaced placeholder, which is reported as a problem. */
 export function readCount(found: FoundNode | undefined, findings: Findings): Located<number | string> | undefined {
@@ -46,23 +60,11 @@ export function readCount(found: FoundNode | undefined, findings: Findings): Loc
   if (number !== undefined || found?.node.kind !== 'SCALAR' || !findPlaceholder(found.node.text, found.path)) {
     return number;
   }
-  return { value: found.node.text, path: found.path, line: found.node.line };
+  return { value: found.node.text, ...locationOfNode(found) };
 }
 
 /** A finite number as JSON, YAML 1.1 or Python write it: `1e-5`, `.5`, `50.e9`; also as text. */
-export function readNumber(found: FoundNode | undefined, findings: Findings): Located<number> | undefined {
-  const text = readText(found, findings);
-  if (text === undefined) {
-    return undefined;
-  }
-  const value = parseNumber(text.value);
-  if (value !== undefined) {
-    return { ...text, value };
-  }
-  const message = `${text.path} is not a number: "${text.value}".`;
-  reportInvalid(text, { code: 'WRONG_TYPE', message, remedy: 'Write a number, such as 0.1.' }, findings);
-  return undefined;
-}
+export const readNumber = scalarReader({ parse: parseNumber, isNot: 'not a number', example: 'a number, such as 0.1' });
 
 export function parseNumber(text: string): number | undefined {
   const value = Number(text);
@@ -70,23 +72,15 @@ export function parseNumber(text: string): number | undefined {
 }
 
 /** `true` or `false`, case-insensitive; also as text. */
-export function readBoolean(found: FoundNode | undefined, findings: Findings): Located<boolean> | undefined {
-  const text = readText(found, findings);
-  if (text === undefined) {
-    return undefined;
-  }
-  const value = text.value.toLowerCase();
-  if (value === 'true' || value === 'false') {
-    return { ...text, value: value === 'true' };
-  }
-  const message = `${text.path} is neither true nor false: "${text.value}".`;
-  reportInvalid(text, { code: 'WRONG_TYPE', message, remedy: 'Write true or false.' }, findings);
-  return undefined;
-}
+export const readBoolean = scalarReader({
+  parse: (text) => ({ true: true, false: false })[text.toLowerCase()],
+  isNot: 'neither true nor false',
+  example: 'true or false',
+});
 
 /** The mappings of a list; a single mapping is treated as a list of one, as gcloud does. */
 export function readMappings(found: FoundNode | undefined, findings: Findings): readonly FoundNode[] {
-  if (found === undefined || isEmpty(found.node, found.path, findings)) {
+  if (!hasValue(found, findings)) {
     return [];
   }
   const { node, path } = found;
@@ -99,13 +93,13 @@ export function readMappings(found: FoundNode | undefined, findings: Findings): 
   }
   const message = `${path} is a mapping, not a list; it is treated as a list of one.`;
   const remedy = 'Write it as a list: start its first line with "- " and indent the others.';
-  findings.warnings.push({ code: 'LIST_OF_ONE', message, remedy, path, line: node.line });
+  findings.warnings.push({ code: 'LIST_OF_ONE', message, remedy, ...locationOfNode(found) });
   return [{ node, path: `${path}[0]` }];
 }
 
 /** A list of texts; a single value is treated as a list of one, as gcloud does. */
 export function readTextList(found: FoundNode | undefined, findings: Findings): readonly Located<string>[] | undefined {
-  if (found === undefined || isEmpty(found.node, found.path, findings)) {
+  if (!hasValue(found, findings)) {
     return undefined;
   }
   const { node, path } = found;
@@ -126,13 +120,8 @@ export function readTextList(found: FoundNode | undefined, findings: Findings): 
 function readListItem(item: FoundNode, findings: Findings): Located<string> | undefined {
   if (isNull(item.node)) {
     const remedy = 'Remove it, or write "" for an empty text.';
-    findings.problems.push({
-      code: 'WRONG_TYPE',
-      message: `${item.path} is empty.`,
-      remedy,
-      path: item.path,
-      line: item.node.line,
-    });
+    const message = `${item.path} is empty.`;
+    findings.problems.push({ code: 'WRONG_TYPE', message, remedy, ...locationOfNode(item) });
     return undefined;
   }
   return readText(item, findings);
@@ -143,7 +132,7 @@ export function readTextMap(
   found: FoundNode | undefined,
   findings: Findings,
 ): readonly Located<{ readonly key: string; readonly text: string }>[] {
-  if (found === undefined || isEmpty(found.node, found.path, findings)) {
+  if (!hasValue(found, findings)) {
     return [];
   }
   if (found.node.kind !== 'MAPPING') {
@@ -168,20 +157,15 @@ export function reportWrongKind({ node, path }: FoundNode, expected: string, fin
   findings.problems.push({ code: 'WRONG_TYPE', message, remedy, path, line: node.line });
 }
 
-/** Whether a field has no value, with a warning; it is then treated as absent, as the API does with null. */
-export function isEmpty(node: SourceNode, path: string, findings: Findings): boolean {
-  if (!isNull(node)) {
-    return false;
+/** Whether a field has a value. Null is treated as absent, as the API does, with a warning. */
+export function hasValue(found: FoundNode | undefined, findings: Findings): found is FoundNode {
+  if (found === undefined || !isNull(found.node)) {
+    return found !== undefined;
   }
+  const message = `${found.path} has no value and is ignored.`;
   const remedy = 'Write a value after the colon, or remove the field.';
-  findings.warnings.push({
-    code: 'EMPTY_FIELD',
-    message: `${path} has no value and is ignored.`,
-    remedy,
-    path,
-    line: node.line,
-  });
-  return true;
+  findings.warnings.push({ code: 'EMPTY_FIELD', message, remedy, ...locationOfNode(found) });
+  return false;
 }
 
 /** Whether a value is null, as in YAML when nothing follows the colon. */

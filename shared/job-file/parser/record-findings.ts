@@ -1,10 +1,10 @@
 import {
   createFindings,
+  describePlaceholder,
   type Findings,
   type FindingText,
   type Located,
   locationOf,
-  PLACEHOLDER_CODE,
   reportInvalid,
 } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
@@ -44,12 +44,7 @@ export function rejectMalformed(
     reportInvalid(located, text, findings);
     return;
   }
-  findings.problems.push({
-    code: PLACEHOLDER_CODE,
-    message: `${located.path} still contains the placeholder ${placeholder}.`,
-    remedy: 'Replace it with a value.',
-    ...locationOf(located),
-  });
+  findings.problems.push({ ...describePlaceholder(located.path, placeholder), ...locationOf(located) });
 }
 
 /** Whether a field, or anything inside it, has a problem already; it is then not reported as missing as well. */
@@ -57,6 +52,12 @@ export function hasProblemAt(path: string, { problems }: Findings): boolean {
   return problems.some(
     ({ path: other = '' }) => other.startsWith(path) && ['', '.', '['].includes(other.charAt(path.length)),
   );
+}
+
+/** Reports a field that is absent. */
+export function rejectMissing(path: string, remedy: string, findings: Findings): null {
+  findings.problems.push({ code: 'MISSING_FIELD', message: `${path} is missing.`, remedy, path });
+  return null;
 }
 
 /** Messages quote at most this much of a value. */

@@ -3,7 +3,7 @@ import type { Study, StudyAlgorithm } from '#shared/domain/study.ts';
 import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
-import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
+import { hasProblemAt, quote, rejectMissing } from '#shared/job-file/parser/record-findings.ts';
 import { checkGrid } from '#shared/job-file/tuning/check-grid.ts';
 import { checkMetrics } from '#shared/job-file/tuning/check-metrics.ts';
 import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
@@ -82,8 +82,11 @@ function checkTrials(study: StudyDraft, dialect: Dialect, findings: Findings): T
   const failed = checkCount(maxFailedTrials, TRIALS_MAX, findings);
   if (max === null || parallel === null) {
     const job = study.path.replace(/studySpec$/, '');
-    rejectMissing(`${job}maxTrialCount`, max, findings);
-    rejectMissing(`${job}parallelTrialCount`, parallel, findings);
+    for (const [field, value] of Object.entries({ maxTrialCount: max, parallelTrialCount: parallel })) {
+      if (value === null) {
+        rejectMissing(`${job}${field}`, 'Write the number of trials.', findings);
+      }
+    }
     return null;
   }
   warnOfDefault(study, dialect, findings);
@@ -121,13 +124,6 @@ function checkCount(count: Located<number> | undefined, countMax: number, findin
     findings.problems.push({ code: 'INVALID_TRIAL_COUNT', message, remedy, ...locationOf(count) });
   }
   return count.value;
-}
-
-function rejectMissing(path: string, count: number | null, findings: Findings): void {
-  if (count === null) {
-    const remedy = 'Write the number of trials.';
-    findings.problems.push({ code: 'MISSING_FIELD', message: `${path} is missing.`, remedy, path });
-  }
 }
 
 function warnOfZero(count: Located<number> | undefined, findings: Findings): void {

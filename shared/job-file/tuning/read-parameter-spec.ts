@@ -2,14 +2,7 @@ import type { ConditionalParameterDraft, ParameterDraft } from '#shared/job-file
 import { number, TEXT, textList } from '#shared/job-file/fields/kind.ts';
 import { nested, type Row, readFields, type Table } from '#shared/job-file/fields/table.ts';
 import type { Findings } from '#shared/job-file/parser/findings.ts';
-import {
-  type Fields,
-  isSet,
-  openMapping,
-  openOptional,
-  READ,
-  withoutEffect,
-} from '#shared/job-file/parser/open-mapping.ts';
+import { type Fields, isSet, openMapping, READ, withoutEffect } from '#shared/job-file/parser/open-mapping.ts';
 import { type FoundNode, locationOfNode, readMappings, readTextList } from '#shared/job-file/parser/read-values.ts';
 import { inParameter } from '#shared/job-file/tuning/study-targets.ts';
 
@@ -112,7 +105,7 @@ function readConditional(
   }
   checkCondition(found, { parentKind, names: setConditions.map(([name]) => name) }, findings);
   const values = setConditions.flatMap(
-    ([, condition]) => readTextList(openOptional(condition, { values: READ }, findings).values, findings) ?? [],
+    ([, condition]) => readTextList(openMapping(condition, { values: READ }, findings).values, findings) ?? [],
   );
   if (!isSet(parameterSpec)) {
     findings.problems.push({

@@ -2,7 +2,7 @@ import type { ConditionalParameterDraft, ParameterDraft } from '#shared/job-file
 import { readFields } from '#shared/job-file/fields/table.ts';
 import { type Findings, type Located, locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import { openMapping } from '#shared/job-file/parser/open-mapping.ts';
-import { type FoundNode, isEmpty, readTextList, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
+import { type FoundNode, hasValue, readTextList, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type { SourceNode } from '#shared/job-file/parser/source-tree.ts';
 import { PARAMETERS_COUNT_MAX } from '#shared/job-file/tuning/check-parameters.ts';
@@ -24,7 +24,7 @@ export function readTuneParameters(
   found: FoundNode | undefined,
   findings: Findings,
 ): readonly ParameterDraft[] | undefined {
-  if (found === undefined || isEmpty(found.node, found.path, findings)) {
+  if (!hasValue(found, findings)) {
     return undefined;
   }
   if (found.node.kind !== 'MAPPING') {
@@ -39,7 +39,7 @@ export function readTuneParameters(
 }
 
 function readParameter(found: FoundNode, id: Located<string>, findings: Findings): FlatParameter | undefined {
-  if (isEmpty(found.node, found.path, findings)) {
+  if (!hasValue(found, findings)) {
     return undefined;
   }
   const blank = { ...locationOf(id), id, children: [] };
@@ -63,7 +63,7 @@ function readParameter(found: FoundNode, id: Located<string>, findings: Findings
 
 /** Reads `when: { PARENT: VALUES }`. */
 function readCondition(found: FoundNode | undefined, findings: Findings): Condition | undefined {
-  if (found === undefined || isEmpty(found.node, found.path, findings)) {
+  if (!hasValue(found, findings)) {
     return undefined;
   }
   const { node, path } = found;

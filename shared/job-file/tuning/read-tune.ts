@@ -4,7 +4,7 @@ import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { type Fields, openMapping } from '#shared/job-file/parser/open-mapping.ts';
 import {
   type FoundNode,
-  isEmpty,
+  hasValue,
   locationOfNode,
   readMappings,
   readText,
@@ -19,8 +19,8 @@ import { GOALS, STOPPING_RULES, TUNE_FIELDS } from '#shared/job-file/tuning/tune
 /**
  * Reads `tune` of Dropforge's own format; its short names become those of AI Platform's HyperparameterSpec.
  */
-export function readTune(found: FoundNode, findings: Findings): StudyDraft | undefined {
-  if (isEmpty(found.node, found.path, findings)) {
+export function readTune(found: FoundNode | undefined, findings: Findings): StudyDraft | undefined {
+  if (!hasValue(found, findings)) {
     return undefined;
   }
   const tune = openMapping(found, TUNE_FIELDS, findings);
@@ -46,7 +46,7 @@ function readMetrics(
 ): readonly MetricDraft[] {
   const id = readText(metric, findings);
   const ownGoal = readShortName(goal, GOALS, findings);
-  if (metrics === undefined || isEmpty(metrics.node, metrics.path, findings)) {
+  if (!hasValue(metrics, findings)) {
     const goalOfOne = ownGoal ?? { ...(id ?? location), value: GOALS.maximize };
     return [{ ...location, id, goal: goalOfOne }];
   }

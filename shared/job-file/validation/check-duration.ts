@@ -1,9 +1,7 @@
-import { parseDurationMs, suggestDuration } from '#shared/job-file/draft/duration.ts';
+import { DAY_MS, parseDurationMs, suggestDuration } from '#shared/job-file/draft/duration.ts';
 import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
-
-const DAY_MS = 86_400_000;
 
 /** The duration in milliseconds, more than 0 and at most `maxMs`; null if there is none. */
 export function checkDuration(

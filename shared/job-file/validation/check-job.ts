@@ -1,8 +1,8 @@
-import type { JobSpec, ProvisioningModel, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { JobSpec, ProgramOptions, ProvisioningModel, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { withPrebuiltRuntimes } from '#shared/job-file/draft/prebuilt-images.ts';
-import { type Findings, inFileOrder } from '#shared/job-file/parser/findings.ts';
+import { createFindings, type Findings, type Found, reportOf } from '#shared/job-file/parser/findings.ts';
 import { checkStudy } from '#shared/job-file/tuning/check-study.ts';
 import { checkTuningJob } from '#shared/job-file/tuning/check-tuning-job.ts';
 import { checkDisk } from '#shared/job-file/validation/check-disk.ts';
@@ -17,7 +17,6 @@ import {
 } from '#shared/job-file/validation/check-machines.ts';
 import { checkJobId, checkLabels } from '#shared/job-file/validation/check-names.ts';
 import { checkNotify } from '#shared/job-file/validation/check-notify.ts';
-import { programOptionsOf } from '#shared/job-file/validation/check-program-options.ts';
 import { checkPrograms, type ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
 import { checkProvisioning } from '#shared/job-file/validation/check-provisioning.ts';
 import { checkRegion } from '#shared/job-file/validation/check-region.ts';
@@ -25,11 +24,11 @@ import { checkReservation } from '#shared/job-file/validation/check-reservation.
 import { checkSecrets } from '#shared/job-file/validation/check-secrets.ts';
 import { checkPythonVersion, checkRuntimeVersion } from '#shared/job-file/validation/check-versions.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
-import { listUnsupported } from '#shared/job-file/validation/list-unsupported.ts';
 import { warnOfBuckets } from '#shared/job-file/validation/warn-of-buckets.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 
-export type JobCheck = {
+/** A submission must treat what is not supported as problems. */
+export type JobCheck = Found & {
   /** Null if there are problems. */
   readonly spec: JobSpec | null;
   /** Names of the zones that have all machines of the job. */
@@ -40,10 +39,6 @@ export type JobCheck = {
   readonly study: Study | null;
   /** The machines as requested, including those that do not exist. */
   readonly requested: readonly RequestedMachines[];
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
-  /** Valid settings that this version cannot run; a submission must treat them as problems. */
-  readonly unsupported: readonly Problem[];
 };
 
 export type JobPlan = {
@@ -58,11 +53,7 @@ export type JobPlan = {
  */
 export function checkJob(given: JobDraft, context: JobContext): JobCheck {
   const draft = withPrebuiltRuntimes(given);
-  const findings: Findings = {
-    problems: [...draft.problems],
-    warnings: [...draft.warnings],
-    unsupported: [...draft.unsupported],
-  };
+  const findings = createFindings(draft);
   const jobId = checkJobId(draft, context.defaults.jobId, findings);
   const { groups: machines, requested } = checkMachines(draft, findings);
   const regionCheck = checkRegion(draft, { machines, regionDefault: context.defaults.region }, findings);
@@ -92,7 +83,6 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
   const groups = checkPools(draft, { machines, programs }, findings);
   const plan = isNonEmpty(groups) && provisioningModel !== null ? { groups, provisioningModel } : null;
   checkTuningJob(draft, { jobId, study: choices.study, plan }, findings);
-  findings.unsupported.push(...listUnsupported(draft, { machines }));
   const isValid = findings.problems.length === 0 && plan !== null && regionCheck !== null && isComplete(parts);
   return {
     spec: isValid
@@ -108,9 +98,7 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
       : null,
     zones: regionCheck?.zones ?? [],
     ...{ plan, study: choices.study, requested },
-    problems: inFileOrder(withoutDuplicates(findings.problems)),
-    warnings: inFileOrder(findings.warnings),
-    unsupported: inFileOrder(findings.unsupported),
+    ...reportOf({ ...findings, problems: withoutDuplicates(findings.problems) }),
   };
 }
 
@@ -135,8 +123,13 @@ function checkPools({ pools }: JobDraft, { machines, programs }: Planned, findin
   }));
 }
 
+/** The options that the file sets; their limits are checked as they are read. */
+function programOptionsOf({ programOptions }: JobDraft): ProgramOptions {
+  return Object.fromEntries(Object.entries(programOptions).map(([name, option]) => [name, option?.value]));
+}
+
 /** Drops MISSING_FIELD for fields that are present but unreadable. */
-function withoutDuplicates(problems: readonly Problem[]): readonly Problem[] {
+function withoutDuplicates(problems: readonly Problem[]): Problem[] {
   const reported = new Set(problems.filter(({ code }) => code !== 'MISSING_FIELD').map(({ path }) => path));
   return problems.filter(({ code, path }) => code !== 'MISSING_FIELD' || !reported.has(path));
 }

@@ -1,11 +1,9 @@
 import { type JobLimits, MAX_RUNNING_MS_DEFAULT } from '#shared/domain/job-spec.ts';
-import { MAX_RUNNING_MS_MAX, MAX_WAIT_MS_MAX, parseDurationMs } from '#shared/job-file/draft/duration.ts';
+import { DAY_MS, MAX_RUNNING_MS_MAX, MAX_WAIT_MS_MAX, parseDurationMs } from '#shared/job-file/draft/duration.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { checkDuration } from '#shared/job-file/validation/check-duration.ts';
 import { checkKeeping } from '#shared/job-file/validation/check-keeping.ts';
-
-const DAY_MS = 86_400_000;
 
 /** custom_job.proto, Scheduling.max_wait_duration: Vertex AI's default with FLEX_START. */
 const FLEX_START_WAIT_MS_DEFAULT = DAY_MS;

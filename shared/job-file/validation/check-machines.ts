@@ -53,7 +53,24 @@ export function checkMachines(draft: JobDraft, findings: Findings): MachinesChec
   checkTotal(resolutions, findings);
   const planned = resolutions.flatMap((resolution) => plan(resolution) ?? []);
   const allPlanned = planned.length === requested.length && findings.problems.length === before;
-  return { groups: allPlanned ? planned : null, requested: resolutions.map(describeRequested) };
+  const groups = allPlanned ? planned : null;
+  reportTpu(groups ?? [], draft, findings);
+  return { groups, requested: resolutions.map(describeRequested) };
+}
+
+/** TPUs are valid, but this version cannot run them. */
+function reportTpu(groups: readonly PlannedGroup[], { scaleTier }: JobDraft, { unsupported }: Findings): void {
+  const tpu = groups.find(({ isTpu }) => isTpu)?.pool;
+  if (tpu !== undefined) {
+    const message = 'The job requests a TPU; this version does not support TPUs.';
+    const remedy = 'Choose a machine type with GPUs, such as g2-standard-8 or a2-highgpu-1g.';
+    unsupported.push({
+      code: 'UNSUPPORTED_FIELD',
+      message,
+      remedy,
+      ...locationOf(tpu.machineType ?? scaleTier ?? tpu),
+    });
+  }
 }
 
 function plan({ group, resolved }: GroupResolution): PlannedGroup | null {

@@ -2,7 +2,7 @@ import { isReservedLabel, JOB_ID_PATTERN, OWN_LABELS_COUNT_MAX } from '#shared/d
 import { fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
-import { quote } from '#shared/job-file/parser/record-findings.ts';
+import { quote, rejectMissing } from '#shared/job-file/parser/record-findings.ts';
 import { TRIAL_JOB_ID_PATTERN, TUNING_ID_CHARS_MAX } from '#shared/tuning/trial.ts';
 
 const JOB_ID_CHARACTERS_MAX = 128;
@@ -29,9 +29,7 @@ export function checkJobId(draft: JobDraft, jobIdDefault: string | undefined, fi
   const given = jobId ?? (jobIdDefault === undefined ? undefined : { value: jobIdDefault, path });
   if (given === undefined) {
     const form = draft.dialect === 'vertex-ai' ? 'any name' : 'a letter followed by letters, digits and underscores';
-    const remedy = `Write ${path}: ${form}.`;
-    findings.problems.push({ code: 'MISSING_FIELD', message: `${path} is missing.`, remedy, path });
-    return null;
+    return rejectMissing(path, `Write ${path}: ${form}.`, findings);
   }
   if (JOB_ID_PATTERN.test(given.value)) {
     return checkReserved(given, idCharactersMax(draft), findings);

@@ -8,6 +8,7 @@ import {
   locationOfList,
   reportInvalid,
 } from '#shared/job-file/parser/findings.ts';
+import { rejectMissing } from '#shared/job-file/parser/record-findings.ts';
 import { checkContainer } from '#shared/job-file/validation/check-container.ts';
 import { checkMountedPackages, checkPythonProgram } from '#shared/job-file/validation/check-python-program.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
@@ -149,8 +150,11 @@ function hasProgramProblem({ path }: PoolDraft, { problems }: Findings): boolean
 function rejectMissingImage({ path, program }: PoolDraft, { dialect }: JobDraft, findings: Findings): void {
   if (dialect === 'vertex-ai') {
     const missing = `${path}.containerSpec.imageUri`;
-    const remedy = 'Write the container image, such as us-docker.pkg.dev/my-project/trainers/digits:1.';
-    findings.problems.push({ code: 'MISSING_FIELD', message: `${missing} is missing.`, remedy, path: missing });
+    rejectMissing(
+      missing,
+      'Write the container image, such as us-docker.pkg.dev/my-project/trainers/digits:1.',
+      findings,
+    );
     return;
   }
   const [first] = [...(program.command ?? []), ...(program.containerArgs ?? [])];

@@ -4,7 +4,7 @@ import { type Dialect, fieldPath, type PoolDraft, type ProgramDraft } from '#sha
 import { parseStorageUri, printStorageUri } from '#shared/job-file/draft/storage-uri.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
-import { quote } from '#shared/job-file/parser/record-findings.ts';
+import { quote, rejectMissing } from '#shared/job-file/parser/record-findings.ts';
 import { checkArguments, checkEnvironment } from '#shared/job-file/validation/check-arguments.ts';
 import { rejectStorageUri, warnOfEmptyPart } from '#shared/job-file/validation/check-storage-uri.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
@@ -174,10 +174,5 @@ function checkModule(pythonModule: Located<string>, findings: Findings): string 
   const message = `${quote(value)} is not a valid name of a Python module.`;
   const remedy = `Write names separated by dots, as for "python -m": ${suggestion}. A script is written as its path in the package: src/train.py.`;
   reportInvalid(pythonModule, { code: 'INVALID_PYTHON_MODULE', message, remedy }, findings);
-  return null;
-}
-
-function rejectMissing(path: string, remedy: string, findings: Findings): null {
-  findings.problems.push({ code: 'MISSING_FIELD', message: `${path} is missing.`, remedy, path });
   return null;
 }

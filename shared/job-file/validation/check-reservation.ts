@@ -1,11 +1,8 @@
 import type { Reservation } from '#shared/domain/job-spec.ts';
-import type { PoolDraft, ReservationDraft } from '#shared/job-file/draft/job-draft.ts';
+import { type PoolDraft, RESERVATION_KEY, type ReservationDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import { addOnce, quote, rejectOnce } from '#shared/job-file/parser/record-findings.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
-
-/** The only supported label key for selecting reservations (Vertex AI, ReservationAffinity.key). */
-const RESERVATION_KEY = 'compute.googleapis.com/reservation-name';
 
 /** A short name, in the job's project and zone, or a full name; Compute Engine's full names omit the zone. */
 const RESERVATION_PATTERN =

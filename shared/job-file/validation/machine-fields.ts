@@ -39,8 +39,3 @@ export function machineFieldsOf(dialect: Dialect, { role }: PoolDraft): MachineF
     gpus: [accelerator],
   };
 }
-
-/** The path of a pool's field, present or not. */
-export function pathIn({ path }: PoolDraft, field: string): string {
-  return path === '' ? field : `${path}.${field}`;
-}

@@ -11,14 +11,16 @@ import {
   type PoolDraft,
 } from '#shared/job-file/draft/job-draft.ts';
 import {
+  createFindings,
   type Findings,
   type Located,
   locationOf,
   reportInvalid,
   type SourceLocation,
 } from '#shared/job-file/parser/findings.ts';
-import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
-import { machineFieldsOf, pathIn } from '#shared/job-file/validation/machine-fields.ts';
+import { joinPath } from '#shared/job-file/parser/open-mapping.ts';
+import { hasProblemAt, quote, rejectMissing } from '#shared/job-file/parser/record-findings.ts';
+import { machineFieldsOf } from '#shared/job-file/validation/machine-fields.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /** The machines of one role as a job file of any dialect requests them; each value has its location. */
@@ -50,7 +52,7 @@ export function requestedGroups(draft: JobDraft, findings: Findings): readonly R
  * the field is not reported as missing as well.
  */
 export function isUnread(pool: PoolDraft, field: string, findings: Findings): boolean {
-  const path = pathIn(pool, field);
+  const path = joinPath(pool.path, field);
   const isInsideUnread = findings.problems.some(
     ({ code, path: outer = '' }) =>
       code === 'WRONG_TYPE' && outer !== '' && path.startsWith(outer) && ['.', '['].includes(path.charAt(outer.length)),
@@ -74,7 +76,7 @@ type NoCount = { readonly field: string; readonly consequence: string };
 function warnOfNoCount(pool: PoolDraft, { field, consequence }: NoCount, findings: Findings): void {
   const given = pool.machineType ?? pool.accelerator.type ?? pool.accelerator.count ?? pool.program.imageUri;
   const location = locationOf(given ?? pool.count ?? { path: pool.path });
-  const message = `${pathIn(pool, field)} is 0 or missing: ${consequence}.`;
+  const message = `${joinPath(pool.path, field)} is 0 or missing: ${consequence}.`;
   const remedy = `Write ${field}, or remove the other settings of these machines.`;
   findings.warnings.push({ code: 'POOL_WITHOUT_COUNT', message, remedy, ...location });
 }
@@ -89,7 +91,7 @@ function dropforgeGroups(draft: JobDraft, findings: Findings): readonly Requeste
 
 function dropforgeGroup(pool: PoolDraft, findings: Findings): readonly Requested[] {
   const { machineType: field } = machineFieldsOf('dropforge', pool);
-  const machineType = pool.machineType ?? { path: pathIn(pool, field), value: DROPFORGE_MACHINE_TYPE_DEFAULT };
+  const machineType = pool.machineType ?? { path: joinPath(pool.path, field), value: DROPFORGE_MACHINE_TYPE_DEFAULT };
   const count = pool.count ?? { ...locationOf(machineType), value: 1 };
   if (count.value === 0) {
     return [];
@@ -116,7 +118,7 @@ function isEmptyPool({ count, machineType, accelerator, tpuTopology, bootDiskGib
 }
 
 function vertexPrimary(pool: PoolDraft, findings: Findings): Requested {
-  const count = pool.count ?? { path: pathIn(pool, machineFieldsOf('vertex-ai', pool).count), value: 1 };
+  const count = pool.count ?? { path: joinPath(pool.path, machineFieldsOf('vertex-ai', pool).count), value: 1 };
   if (typeof count.value === 'number' && count.value !== 1) {
     const others = count.value > 1 ? `, and move the other ${count.value - 1} to a second pool` : '';
     const text = {
@@ -137,7 +139,7 @@ function vertexSecondary(pool: PoolDraft, findings: Findings): readonly Requeste
       return ['INVALID'];
     }
     warnOfNoCount(pool, { field, consequence: 'the pool gets one replica' }, findings);
-    return [vertexGroup(pool, { path: pathIn(pool, field), value: 1 }, findings)];
+    return [vertexGroup(pool, { path: joinPath(pool.path, field), value: 1 }, findings)];
   }
   if (count.value === 0) {
     warnOfNoCount(pool, { field, consequence: 'no such machines are started' }, findings);
@@ -153,9 +155,8 @@ function vertexGroup(pool: PoolDraft, count: Located<Count>, findings: Findings)
   }
   const field = machineFieldsOf('vertex-ai', pool).machineType;
   if (!isUnread(pool, field, findings)) {
-    const path = pool.path === '' ? fieldPath('vertex-ai', 'machineType') : pathIn(pool, field);
-    const remedy = 'Write the machine type of its replicas, such as n1-standard-8.';
-    findings.problems.push({ code: 'MISSING_FIELD', message: `${path} is missing.`, remedy, path });
+    const path = pool.path === '' ? fieldPath('vertex-ai', 'machineType') : joinPath(pool.path, field);
+    rejectMissing(path, 'Write the machine type of its replicas, such as n1-standard-8.', findings);
   }
   return 'INVALID';
 }
@@ -191,7 +192,7 @@ function aiPlatformGroups(draft: JobDraft, findings: Findings): readonly Request
       ...locationOf(own),
     });
     // Machines without a tier mean CUSTOM; further problems of the custom machines are not reported until it is given.
-    return scaleTier === undefined ? customGroups(draft, tier, copyOf(findings)) : groups.map(toRequested);
+    return scaleTier === undefined ? customGroups(draft, tier, createFindings(findings)) : groups.map(toRequested);
   }
   if (scaleTier === undefined) {
     const message = `No scale tier is given: the job gets ${TIER_DEFAULT}, one machine without GPUs.`;
@@ -203,10 +204,6 @@ function aiPlatformGroups(draft: JobDraft, findings: Findings): readonly Request
   function toRequested(group: ScaleTierGroup): RequestedGroup {
     return groupOfTier(group, draft, tier);
   }
-}
-
-function copyOf({ problems, warnings, unsupported }: Findings): Findings {
-  return { problems: [...problems], warnings: [...warnings], unsupported: [...unsupported] };
 }
 
 function rejectTier(tier: Located<string>, findings: Findings): void {

@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { listUnsupported } from '#shared/job-file/validation/list-unsupported.ts';
 import { describeProblem } from '../../support/job-file/describe-problem.ts';
 import { custom, machinesOf } from '../../support/job-file/read-machines.ts';
 
 function unsupportedOf(text: string) {
-  const { draft, groups } = machinesOf(text);
-  return listUnsupported(draft, { machines: groups });
+  return machinesOf(text).findings.unsupported;
 }
 
 const A2 = 'machineSpec: {machineType: a2-highgpu-1g}';
@@ -16,7 +14,7 @@ function poolOf(module: string): string {
   return `{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: {packageUris: [gs://lab/t.whl], pythonModule: ${module}}}`;
 }
 
-describe('listUnsupported', () => {
+describe('what is valid and not supported', () => {
   it.each([['TPUs', custom('masterType: cloud_tpu'), 'trainingInput.masterType']])(
     'reports %s with its field',
     (_, text, path) => {

@@ -14,7 +14,7 @@ import {
 } from '#shared/job-file/fields/targets.ts';
 import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 import type { FormatNames } from '#shared/job-file/parser/findings.ts';
-import { createParentLookup, OUTPUT } from '#shared/job-file/parser/open-mapping.ts';
+import { createParentLookup, OUTPUT, withoutEffect } from '#shared/job-file/parser/open-mapping.ts';
 import {
   HYPERPARAMETER_FIELDS,
   PARAMETER_FIELDS,
@@ -50,21 +50,15 @@ const REPLICA_CONFIG_FIELDS = {
   imageUri: ofProgram(inProgram('imageUri', NONEMPTY_TEXT)),
   containerCommand: ofProgram(inProgram('command', textList())),
   containerArgs: ofProgram(inProgram('containerArgs', textList())),
-  tpuTfVersion: {
-    use: 'WITHOUT_EFFECT',
-    because: 'it only tells the service the TensorFlow version of a TPU worker’s image',
-  },
+  tpuTfVersion: withoutEffect('it only tells the service the TensorFlow version of a TPU worker’s image'),
 } as const satisfies Table<PoolDraft>;
 
 const SCHEDULING_FIELDS = {
   maxRunningTime: inJob('maxRunningTime', TEXT),
   maxWaitTime: inJob('maxWaitTime', TEXT),
   strategy: inJob('strategy', TEXT),
-  priority: { use: 'WITHOUT_EFFECT', because: 'jobs are not queued by priority' },
-  resilientToWorkerRestart: {
-    use: 'WITHOUT_EFFECT',
-    because: 'a job that loses one of its machines is always restarted as a whole',
-  },
+  priority: withoutEffect('jobs are not queued by priority'),
+  resilientToWorkerRestart: withoutEffect('a job that loses one of its machines is always restarted as a whole'),
 } as const satisfies Table<JobDraft>;
 
 const ENCRYPTION_CONFIG_FIELDS = { kmsKeyName: inJob('kmsKeyName', NONEMPTY_TEXT) } as const satisfies Table<JobDraft>;
@@ -99,7 +93,7 @@ export const TRAINING_INPUT_FIELDS = {
   // Fields of Dropforge's own (docs/job-file.md): the API has none for them.
   dropforgeSecrets: inJob('secrets', textMap()),
   dropforgeKeepOnFailure: inJob('keepOnFailure', TEXT),
-  useChiefInTfConfig: { use: 'WITHOUT_EFFECT', because: 'the master is always called chief in TF_CONFIG' },
+  useChiefInTfConfig: withoutEffect('the master is always called chief in TF_CONFIG'),
   enableWebAccess: inJob('webAccess', flag()),
   nasJobSpec: {
     use: 'UNSUPPORTED',

@@ -1,8 +1,7 @@
+import { DAY_MS } from '#shared/job-file/draft/duration.ts';
 import type { JsonSchema, Kind } from '#shared/job-file/fields/kind.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
 import { readText } from '#shared/job-file/parser/read-values.ts';
-
-const DAY_MS = 86_400_000;
 
 const UNITS = [
   ['d', 86_400],

@@ -1,5 +1,5 @@
 import { JOB_ID_PATTERN, type Role } from '#shared/domain/job-spec.ts';
-import { MAX_RUNNING_MS_MAX, MAX_WAIT_MS_MAX } from '#shared/job-file/draft/duration.ts';
+import { KEEP_ON_FAILURE_MS_MAX, MAX_RUNNING_MS_MAX, MAX_WAIT_MS_MAX } from '#shared/job-file/draft/duration.ts';
 import { masterOf } from '#shared/job-file/draft/job-draft.ts';
 import { type FieldDocs, type JobField, programOption } from '#shared/job-file/fields/field.ts';
 import { flag, integer, TEXT, text, textList, textMap } from '#shared/job-file/fields/kind.ts';
@@ -7,9 +7,7 @@ import { inJob, inMasterProgram, inPool, ofMaster } from '#shared/job-file/field
 import { duration } from '#shared/job-file/formats/dropforge/durations.ts';
 import { GPUS } from '#shared/job-file/formats/dropforge/gpus.ts';
 import { HEALTH } from '#shared/job-file/formats/dropforge/health-fields.ts';
-import { KEEP_ON_FAILURE } from '#shared/job-file/formats/dropforge/keeping-fields.ts';
 import { DISK, RESERVATION, readGroup, readMachine } from '#shared/job-file/formats/dropforge/machines.ts';
-import { METRICS_FROM_OUTPUT } from '#shared/job-file/formats/dropforge/metrics-fields.ts';
 import { NOTIFY } from '#shared/job-file/formats/dropforge/notify-fields.ts';
 import { OUTPUTS, WORKDIR_OUTPUTS } from '#shared/job-file/formats/dropforge/output-fields.ts';
 import { ARGUMENTS, COMMAND, readFlexStart, readSpot } from '#shared/job-file/formats/dropforge/program.ts';
@@ -133,7 +131,13 @@ export const JOB_FIELDS = {
     }),
     goesTo: { spec: 'programOptions.environmentCache', vm: 'config.cachedEnvironments' },
   },
-  metricsFromOutput: METRICS_FROM_OUTPUT,
+  metricsFromOutput: programOption('metricsFromOutput', flag(), {
+    description:
+      'Whether metrics are read from what the program prints (docs/trackers.md). By default, losses and scores at steps are, as series whose names begin with `log/`. `true` takes all that looks like a metric, under its own name, also as the metric of a tuning; `false` takes nothing.',
+    omitted: 'losses and scores, as `log/NAME`',
+    examples: [false],
+    synonyms: ['metricsFromLog', 'parseOutput'],
+  }),
   runtime: {
     ...inJob('runtimeVersion', text(VERSION)),
     description: 'The runtime version, which selects a machine image.',
@@ -251,7 +255,15 @@ export const JOB_FIELDS = {
     synonyms: ['maxRetries', 'retry'],
     goesTo: { spec: 'limits.restartsMax', vm: null },
   },
-  keepOnFailure: KEEP_ON_FAILURE,
+  keepOnFailure: {
+    ...inJob('keepOnFailure', duration(KEEP_ON_FAILURE_MS_MAX)),
+    description:
+      'How long the VM of a program that has failed is kept for a look (docs/shell.md), at most as long as the deployment allows. It is billed meanwhile. `0s` keeps none.',
+    omitted: 'the VM is deleted at once',
+    examples: ['30m'],
+    synonyms: ['keepVmOnFailure', 'keepFailedVm'],
+    goesTo: { spec: 'limits.keepOnFailureMs', vm: 'config.limits.keepOnFailureSeconds' },
+  },
   health: HEALTH,
   output: {
     ...inJob('jobDir', text({ pattern: '^gs://' })),
@@ -281,7 +293,7 @@ export const JOB_FIELDS = {
     examples: [{ metric: 'accuracy', parameters: { batch_size: [16, 32] } }],
     synonyms: ['hyperparameters', 'studySpec'],
     goesTo: { spec: 'study', vm: null },
-    read: (draft, found, findings) => ({ ...draft, study: found && readTune(found, findings) }),
+    read: (draft, found, findings) => ({ ...draft, study: readTune(found, findings) }),
   },
 } as const satisfies Readonly<Record<string, JobField>>;
 

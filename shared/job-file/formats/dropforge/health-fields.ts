@@ -1,11 +1,10 @@
 import { HEALTH_FIELDS, type HealthField } from '#shared/domain/health.ts';
+import { DAY_MS } from '#shared/job-file/draft/duration.ts';
 import type { HealthDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Field, type JobField, mappingSchema } from '#shared/job-file/fields/field.ts';
 import { type JsonSchema, oneOf } from '#shared/job-file/fields/kind.ts';
 import { property, type Row, readMapping } from '#shared/job-file/fields/table.ts';
 import { duration } from '#shared/job-file/formats/dropforge/durations.ts';
-
-const DAY_MS = 86_400_000;
 
 type HealthRow = Field & Row<HealthDraft>;
 

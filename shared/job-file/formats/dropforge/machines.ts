@@ -5,6 +5,7 @@ import {
   EMPTY_PROGRAM,
   emptyPool,
   type PoolDraft,
+  RESERVATION_KEY,
   type ReservationDraft,
 } from '#shared/job-file/draft/job-draft.ts';
 import { type Field, mappingSchema } from '#shared/job-file/fields/field.ts';
@@ -16,7 +17,7 @@ import { GROUP_PROGRAM_FIELDS } from '#shared/job-file/formats/dropforge/group-p
 import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
 import {
   type FoundNode,
-  isEmpty,
+  hasValue,
   locationOfNode,
   readCount,
   readInteger,
@@ -61,9 +62,6 @@ function readDisk(pool: PoolDraft, found: FoundNode | undefined, findings: Findi
 
 /** Every other reservation is a resource name. */
 const RESERVATIONS = { any: 'ANY_RESERVATION', none: 'NO_RESERVATION' } as const satisfies ShortNames;
-
-/** Compute Engine's key of specific reservations (Vertex AI's ReservationAffinity). */
-const RESERVATION_KEY = 'compute.googleapis.com/reservation-name';
 
 /** `any`, `none`, a reservation's name, or a list of names. */
 export const RESERVATION: Kind<ReservationDraft | undefined> = {
@@ -146,7 +144,7 @@ export function readMachine(pool: PoolDraft, found: FoundNode | undefined, findi
 }
 
 /** The smallest machine type with the GPUs, if there are any. */
-function machineTypeFor({ type, count: number }: AcceleratorDraft): Located<string> | undefined {
+export function machineTypeFor({ type, count: number }: AcceleratorDraft): Located<string> | undefined {
   const value =
     type && typeof number?.value === 'number' ? machineForGpus({ type: type.value, count: number.value }) : undefined;
   return type && value !== undefined ? { ...type, value } : undefined;
@@ -157,7 +155,7 @@ function machineTypeFor({ type, count: number }: AcceleratorDraft): Located<stri
  * reservation belong together: a group that sets machine or gpu takes none of the three from the first machine.
  */
 export function readGroup(found: FoundNode | undefined, first: PoolDraft, findings: Findings): readonly PoolDraft[] {
-  if (found === undefined || isEmpty(found.node, found.path, findings)) {
+  if (!hasValue(found, findings)) {
     return [];
   }
   if (found.node.kind === 'LIST') {

@@ -26,13 +26,16 @@ export async function reportUndelivered(
   if (job !== undefined && job.status !== 'CLOSED') {
     return;
   }
-  const failure = job === undefined ? null : await tryToReport(ports, { tuningId, ordinal, jobId }, now);
-  if (failure === 'REPORTED') {
-    return;
+  const evidence = [problem];
+  if (job !== undefined) {
+    try {
+      return await reportTrial(ports, { tuningId, ordinal, jobId }, now);
+    } catch (error) {
+      evidence.push(error instanceof Error ? error.message : String(error));
+    }
   }
   const what = job === undefined ? 'started' : 'evaluated';
   const message = `Trial ${ordinal} of tuning ${tuningId} could not be ${what}.`;
-  const evidence = failure === null ? [problem] : [problem, failure];
   await handleTuningEvent(ports, {
     type: 'TRIAL_CLOSED',
     eventId: `closed-${ordinal}`,
@@ -49,18 +52,4 @@ export async function reportUndelivered(
     bar: null,
     completedStep: null,
   });
-}
-
-/** The error's text if the end cannot be reported. */
-async function tryToReport(
-  ports: ReportTrialPorts,
-  closed: Parameters<typeof reportTrial>[1],
-  now: TimestampMs,
-): Promise<string> {
-  try {
-    await reportTrial(ports, closed, now);
-    return 'REPORTED';
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
 }

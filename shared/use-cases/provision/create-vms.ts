@@ -192,18 +192,15 @@ function capacityWaitOver(
   { placement, placedAt, assemblingSince, pendingUntil, spec }: PendingJob,
   { startedVms, vmsCreated, now }: Found,
 ): VmCreateFailure {
-  const minutes = Math.round((pendingUntil - placedAt) / 60_000);
   const [{ machineType }] = spec.replicaGroups;
-  if (startedVms > 0) {
-    const waited = Math.ceil((now - (assemblingSince ?? now)) / 60_000);
-    const message = `Only ${startedVms} of ${replicasOf(spec).length} VMs of type ${machineType} had started in ${placement.zone}, and had waited for the others for ${waited} min: they were deleted.`;
-    return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };
-  }
-  if (vmsCreated > 0) {
-    const age = Math.ceil((now - placedAt) / 60_000);
-    const message = `Of the VMs of type ${machineType} in ${placement.zone}, ${vmsCreated} were gone ${age} min after their request, before all were confirmed to have started.`;
-    return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };
-  }
-  const message = `No capacity for ${machineType} became available in ${placement.zone} within the ${minutes} min that the request could wait.`;
+  const minutes = Math.round((pendingUntil - placedAt) / 60_000);
+  const waited = Math.ceil((now - (assemblingSince ?? now)) / 60_000);
+  const age = Math.ceil((now - placedAt) / 60_000);
+  const message =
+    startedVms > 0
+      ? `Only ${startedVms} of ${replicasOf(spec).length} VMs of type ${machineType} had started in ${placement.zone}, and had waited for the others for ${waited} min: they were deleted.`
+      : vmsCreated > 0
+        ? `Of the VMs of type ${machineType} in ${placement.zone}, ${vmsCreated} were gone ${age} min after their request, before all were confirmed to have started.`
+        : `No capacity for ${machineType} became available in ${placement.zone} within the ${minutes} min that the request could wait.`;
   return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };
 }

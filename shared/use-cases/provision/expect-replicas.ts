@@ -12,27 +12,18 @@ export async function expectReplicas(ports: ExpectPorts, job: PlacedJob, now: Ti
   }
 }
 
-/** Does the same as `expectReplicas` for one of them. */
+/**
+ * Records a replica before its first heartbeat. The job's boot deadline covers the master. The others have a lease from
+ * the start, since the master may run before they have booted, and nothing else would detect their loss. So does a
+ * master that replaces one whose heartbeat the job has seen, since the boot deadline no longer applies then.
+ */
 export async function expectReplica(
   { replicas, timeouts }: ExpectPorts,
   job: PlacedJob,
   { instance, now }: { readonly instance: Instance; readonly now: TimestampMs },
 ): Promise<void> {
-  await replicas.record(expectedReplica(job, instance, { now, firstHeartbeatDueAt: now + timeouts.bootMs }));
-}
-
-/**
- * A replica before its first heartbeat. The job's boot deadline covers the master. The others have a lease from the
- * start, since the master may run before they have booted, and nothing else would detect their loss. So does a master
- * that replaces one whose heartbeat the job has seen, since the boot deadline no longer applies then.
- */
-function expectedReplica(
-  job: PlacedJob,
-  instance: Instance,
-  { now, firstHeartbeatDueAt }: { readonly now: TimestampMs; readonly firstHeartbeatDueAt: TimestampMs },
-) {
   const isCoveredByJob = instance.role === 'master' && job.status === 'PREPARING' && job.reportedAt === null;
-  return {
+  await replicas.record({
     jobId: job.jobId,
     attempt: job.attempt,
     replica: replicaName(instance),
@@ -40,11 +31,11 @@ function expectedReplica(
     instanceId: instance.instanceId,
     sequence: 0,
     heardAt: now,
-    leaseExpiresAt: isCoveredByJob ? null : firstHeartbeatDueAt,
+    leaseExpiresAt: isCoveredByJob ? null : now + timeouts.bootMs,
     phase: 'BOOTING',
     usage: NO_USAGE,
     progress: NO_PROGRESS,
     exit: null,
     ...UNINTERRUPTED,
-  } as const;
+  });
 }

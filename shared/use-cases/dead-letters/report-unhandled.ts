@@ -1,14 +1,18 @@
 import type { Logger } from '#shared/observability/logger.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
-import type { ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
-import { toGsUri } from '#shared/protocol/gs-uri.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
-import { REPORT_SUFFIX, type Report } from '#shared/protocol/report.ts';
+import type { Report } from '#shared/protocol/report.ts';
 import type { StorageObject } from '#shared/protocol/stage-message.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
 import { findWaitingJobFiles } from '#shared/use-cases/intake/classify-upload.ts';
 import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
-import { listFailedMessages, reportObjectOfMessage, uriOfMessage } from '#shared/use-cases/intake/submit-message.ts';
+import {
+  type ReportedSubmission,
+  reportedMessage,
+  reportedUpload,
+} from '#shared/use-cases/intake/reported-submission.ts';
+import { listFailedMessages } from '#shared/use-cases/intake/submit-message.ts';
 import { logVerdict } from '#shared/use-cases/log-lines.ts';
 import { isNewer, updateReport } from '#shared/use-cases/reports/update-report.ts';
 
@@ -32,12 +36,14 @@ export async function reportUnhandledUpload(
     return;
   }
   const completed = await findWaitingJobFiles(ports.objects, upload);
-  const ended = await Promise.all(completed.map((jobFile) => refuse(ports, submissionOf(jobFile.upload), withoutWait)));
+  const ended = await Promise.all(
+    completed.map((jobFile) => refuse(ports, reportedUpload(jobFile.upload), withoutWait)),
+  );
   if (ended.includes(true)) {
     return;
   }
   const { generation } = upload;
-  const submission = submissionOf(upload);
+  const submission = reportedUpload(upload);
   // A report on this generation is more specific and stays, unless it says that the upload waits for a registry.
   await refuse(ports, submission, (current) => {
     const isFirst = current === undefined || isNewer(generation, current.generation ?? '0');
@@ -53,29 +59,18 @@ export async function reportUnhandledMessage(
 ): Promise<void> {
   const bucket = ports.intake.uploadBucket;
   for (const messageId of await listFailedMessages(ports.objects, { bucket, data })) {
-    const reportObject = reportObjectOfMessage(bucket, messageId);
-    const submission = { source: uriOfMessage(messageId), reportObject, generation: undefined };
+    const submission = reportedMessage(bucket, messageId);
     await refuse(ports, submission, (current) =>
       current === undefined ? unhandled(submission, message, 'Publish it') : withoutWait(current, submission),
     );
   }
 }
 
-type Unhandled = {
-  readonly source: string;
-  readonly reportObject: ObjectName;
-  readonly generation: string | undefined;
-};
-
-function submissionOf({ bucket, name, generation }: StorageObject): Unhandled {
-  return { source: toGsUri({ bucket, name }), reportObject: { bucket, name: `${name}${REPORT_SUFFIX}` }, generation };
-}
-
 /** Writes and announces the refusal that `render` returns; returns whether there is one. */
 async function refuse(
   ports: ReportUnhandledPorts,
-  submission: Unhandled,
-  render: (current: Report | undefined, submission: Unhandled) => Report | null,
+  submission: ReportedSubmission,
+  render: (current: Report | undefined, submission: ReportedSubmission) => Report | null,
 ): Promise<boolean> {
   const { reportObject, generation } = submission;
   // It is assigned in a function, which the type check does not follow.
@@ -92,14 +87,14 @@ async function refuse(
   return true;
 }
 
-function unhandled({ source }: Unhandled, message: string, submitIt: string): Report {
+function unhandled({ source }: ReportedSubmission, message: string, submitIt: string): Report {
   const remedy = `${submitIt} again. If it fails again, report this message to the operator of the deployment.`;
   const problems = [{ code: 'INTERNAL_ERROR', message, remedy }];
   return { verdict: 'REFUSED', source, jobId: null, problems, warnings: [], job: null };
 }
 
 /** The report as a refusal if it waits for a registry, or waited and became one here; null if it does not. */
-function withoutWait(report: Report | undefined, { generation }: Unhandled): Report | null {
+function withoutWait(report: Report | undefined, { generation }: ReportedSubmission): Report | null {
   const isOfRegistry = ({ code }: Problem) => code === 'REGISTRY_UNAVAILABLE';
   const isCurrent = report !== undefined && report.generation === generation;
   // A job file that also waits for a package is submitted again when that arrives.

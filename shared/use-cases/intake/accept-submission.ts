@@ -9,7 +9,7 @@ import type { Problem } from '#shared/protocol/problem.ts';
 import { newTuning } from '#shared/tuning/new-tuning.ts';
 import { type EventPorts, jobMachine } from '#shared/use-cases/handle-job-event.ts';
 import { type TuningEventPorts, tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
-import { enforceSizeLimit, newJob } from '#shared/use-cases/intake/new-job.ts';
+import { enforceSizeLimit, type Limited, newJob } from '#shared/use-cases/intake/new-job.ts';
 
 export type AcceptPorts = EventPorts & TuningEventPorts;
 
@@ -27,9 +27,10 @@ export type Accepted = {
 
 /**
  * Creates the job of a submission, or its tuning if it has a study, with the outbox entries, or finds the one that an
- * earlier delivery has created. Returns the problem if it is too large, or if another submission has its id.
+ * earlier delivery has created. Returns the problem if it is too large, or if another submission has its id; null if
+ * it was accepted.
  */
-export async function acceptSubmission(ports: AcceptPorts, accepted: Accepted): Promise<Problem | 'ACCEPTED'> {
+export async function acceptSubmission(ports: AcceptPorts, accepted: Accepted): Promise<Problem | null> {
   const record = recordOf(ports, accepted);
   if ('problem' in record) {
     return record.problem;
@@ -38,14 +39,11 @@ export async function acceptSubmission(ports: AcceptPorts, accepted: Accepted): 
   if (taken !== null) {
     return taken;
   }
-  if ((await record.create()) === 'EXISTS') {
-    const other = await findOther(ports, accepted);
-    if (other !== null) {
-      return other;
-    }
+  const other = (await record.create()) === 'EXISTS' ? await findOther(ports, accepted) : null;
+  if (other === null) {
+    await record.publish();
   }
-  await record.publish();
-  return 'ACCEPTED';
+  return other;
 }
 
 /** The problem with which a submission would not be accepted as a new one, or null. Creates nothing. */
@@ -59,31 +57,23 @@ function recordOf(ports: AcceptPorts, { spec, resumes, ...accepted }: Accepted) 
   const { timeouts } = ports;
   const { jobId, study } = spec;
   if (study === null) {
-    const job = enforceSizeLimit(newJob(spec, { ...accepted, timeouts }));
-    return 'problem' in job
-      ? job
-      : recordIn(jobMachine(ports), {
-          ...job,
-          id: jobId,
-          effects: [provisionOf(job.limited), jobUpdateOf(job.limited)],
-        });
+    const job = newJob(spec, { ...accepted, timeouts });
+    return limitedRecordIn(jobMachine(ports), jobId, { record: job, effects: [provisionOf(job), jobUpdateOf(job)] });
   }
   const { perHourUsd } = priceOf(spec.replicaGroups, spec.provisioningModel);
   const { tuning, effects } = newTuning({ ...accepted, spec, study, resumes, perHourUsd, timeouts });
-  const limited = enforceSizeLimit(tuning);
-  return 'problem' in limited ? limited : recordIn(tuningMachine(ports), { ...limited, id: jobId, effects });
+  return limitedRecordIn(tuningMachine(ports), jobId, { record: tuning, effects });
 }
 
-type NewRecord<Item, Effect> = { readonly id: string; readonly limited: Item; readonly effects: readonly Effect[] };
-
-function recordIn<Item extends MachineRecord, Effect>(
+function limitedRecordIn<Item extends MachineRecord & Limited, Effect>(
   machine: Pick<Machine<Item, never, Effect>, 'records' | 'onCommitted' | 'publish'>,
-  { id, limited, effects }: NewRecord<Item, Effect>,
+  id: string,
+  { record, effects }: { readonly record: Item; readonly effects: readonly Effect[] },
 ) {
-  return {
-    create: () => createRecord(machine, limited, effects),
-    publish: () => publishOutbox(machine, id),
-  };
+  const checked = enforceSizeLimit(record);
+  return 'problem' in checked
+    ? checked
+    : { create: () => createRecord(machine, checked.limited, effects), publish: () => publishOutbox(machine, id) };
 }
 
 /** The problem that another submission has the id; null if none has, or an earlier delivery of this one. */

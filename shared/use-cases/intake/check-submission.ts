@@ -2,7 +2,6 @@ import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
 import { PERIMETER_SETTLING_MS_MAX } from '#shared/domain/timeouts.ts';
-import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { inFileOrder } from '#shared/job-file/parser/findings.ts';
 import { jobTextOf } from '#shared/job-file/read-job.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
@@ -92,7 +91,7 @@ async function checkAll(ports: CheckPorts, submission: Submission): Promise<Subm
   const { intake } = ports;
   const { reading } = submission;
   const { draft } = reading;
-  const checked = draft && checkJob(draft, jobContextOf(intake, submission, draft));
+  const checked = draft && checkJob(draft, jobContextOf(intake, submission));
   // The check repeats the findings of the reading.
   const { warnings, unsupported } = checked ?? reading;
   const problems = inFileOrder([...(checked ?? reading).problems, ...unsupported]);
@@ -143,17 +142,13 @@ function acceptedFrom(job: CheckedJob, submission: Submission): Accepted {
 }
 
 /** The defaults of the deployment for a submission. */
-export function jobContextOf(
-  intake: IntakeSettings,
-  submission: Pick<Submission, 'packageBase' | 'enclosingPackage' | 'fallbackJobId'>,
-  draft: Pick<JobDraft, 'serviceAccount'> | null = null,
-): JobContext {
-  const { packageBase, enclosingPackage, fallbackJobId } = submission;
+export function jobContextOf(intake: IntakeSettings, submission: Submission): JobContext {
+  const { reading, packageBase, enclosingPackage, fallbackJobId } = submission;
   return {
     defaults: {
       region: intake.regionDefault,
       runtimeVersion: intake.runtimeVersionDefault,
-      jobDirBase: `gs://${jobsBucketOf(intake, draft?.serviceAccount?.value)}`,
+      jobDirBase: `gs://${jobsBucketOf(intake, reading.draft?.serviceAccount?.value)}`,
       jobId: fallbackJobId,
       ...(enclosingPackage === null ? {} : { packageUris: [enclosingPackage.uri] }),
     },

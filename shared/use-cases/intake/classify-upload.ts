@@ -30,20 +30,17 @@ export type UploadedJobFile = ParsedJob & {
   readonly enclosingPackage: InspectedPackage | null;
 };
 
+/** Job files to submit, or a report beside the upload; undefined if the upload is not a submission. */
 export type UploadClass =
-  | { readonly kind: 'IGNORED' }
-  /** `AWAITED_PACKAGE`: job files in the same folder that name this package and arrived before it. */
+  | { readonly jobFiles: readonly UploadedJobFile[] }
   | {
-      readonly kind: 'JOB_FILE' | 'PACKAGE_WITH_JOB_FILE' | 'AWAITED_PACKAGE';
-      readonly jobFiles: readonly UploadedJobFile[];
-    }
-  /** `PACKAGE_WITHOUT_JOB_FILE`: a valid package that no job file names yet. */
-  | {
-      readonly kind: 'INVALID' | 'PACKAGE_WITHOUT_JOB_FILE';
       readonly upload: ObjectInfo;
+      /** REFUSED if the upload is invalid; WAITING for a valid package that no job file names yet. */
+      readonly verdict: 'REFUSED' | 'WAITING';
       readonly problems: readonly Problem[];
       readonly warnings: readonly Problem[];
-    };
+    }
+  | undefined;
 
 /** Job files are written by hand; a larger file is something else. */
 const JOB_FILE_BYTES_MAX = 1_048_576;
@@ -64,11 +61,11 @@ const FIELD_OF_JOB_FILES = /^[\s{"'-]*(trainingInput|training_input|workerPoolSp
  */
 export async function classifyUpload(objects: ObjectStore, upload: Upload): Promise<UploadClass> {
   if (upload.name.endsWith(REPORT_SUFFIX) || COMPOSITE_PART_NAME.test(upload.name)) {
-    return { kind: 'IGNORED' };
+    return undefined;
   }
   const info = await objects.stat(upload, upload.generation);
   if (info === undefined) {
-    return { kind: 'IGNORED' };
+    return undefined;
   }
   if (JOB_FILE_NAME.test(info.name)) {
     return classifyJobFile(objects, info);
@@ -80,10 +77,10 @@ export async function classifyUpload(objects: ObjectStore, upload: Upload): Prom
     // Sources are also uploaded with folders: a job file that names one makes it a package.
     const jobFiles = await findWaitingJobFiles(objects, info);
     if (jobFiles.length > 0) {
-      return { kind: 'AWAITED_PACKAGE', jobFiles };
+      return { jobFiles };
     }
   }
-  return (await isReported(objects, info)) ? classifyPackage(objects, info) : { kind: 'IGNORED' };
+  return (await isReported(objects, info)) ? classifyPackage(objects, info) : undefined;
 }
 
 /** Whether a file that is no submission by its name was uploaded by itself, not with the folder that it is in. */
@@ -99,37 +96,37 @@ async function classifyJobFile(objects: ObjectStore, upload: ObjectInfo): Promis
   if (upload.sizeBytes > JOB_FILE_BYTES_MAX) {
     const message = `${toGsUri(upload)} has ${upload.sizeBytes} bytes; a job file may have at most ${JOB_FILE_BYTES_MAX}.`;
     const remedy = 'Put data into the package or into a separate bucket.';
-    return { kind: 'INVALID', upload, problems: [{ code: 'JOB_FILE_TOO_LARGE', message, remedy }], warnings: [] };
+    return { upload, verdict: 'REFUSED', problems: [{ code: 'JOB_FILE_TOO_LARGE', message, remedy }], warnings: [] };
   }
   const parsed = await readParsedJob(objects, upload);
   if (isJobFile(parsed, upload.name)) {
-    return { kind: 'JOB_FILE', jobFiles: [{ ...parsed, upload, enclosingPackage: null }] };
+    return { jobFiles: [{ ...parsed, upload, enclosingPackage: null }] };
   }
   if (!isAtRoot(upload.name)) {
-    return { kind: 'IGNORED' };
+    return undefined;
   }
   const message = `${upload.name} starts nothing: it has no field of a job file, such as module, image or trainingInput.`;
   const remedy = 'Name a job file job.yaml, or put data into a folder or a separate bucket.';
-  return { kind: 'INVALID', upload, problems: [{ code: 'NOT_A_JOB_FILE', message, remedy }], warnings: [] };
+  return { upload, verdict: 'REFUSED', problems: [{ code: 'NOT_A_JOB_FILE', message, remedy }], warnings: [] };
 }
 
 async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promise<UploadClass> {
   const report = await inspectPackage(packageSourceOf(objects, upload));
   const { problems, warnings } = report;
   if (problems.length > 0) {
-    return { kind: 'INVALID', upload, problems, warnings };
+    return { upload, verdict: 'REFUSED', problems, warnings };
   }
   const enclosed = findEnclosedJobFile(report);
   if (enclosed !== undefined) {
     const enclosingPackage = { uri: toGsUri(upload), info: upload, report };
-    return { kind: 'PACKAGE_WITH_JOB_FILE', jobFiles: [{ ...enclosed.parsed, upload, enclosingPackage }] };
+    return { jobFiles: [{ ...enclosed.parsed, upload, enclosingPackage }] };
   }
   const jobFiles = await findWaitingJobFiles(objects, upload);
   if (jobFiles.length > 0) {
-    return { kind: 'AWAITED_PACKAGE', jobFiles };
+    return { jobFiles };
   }
   const missing = describeMissingJobFile(fileNameOf(upload.name));
-  return { kind: 'PACKAGE_WITHOUT_JOB_FILE', upload, problems: [missing], warnings };
+  return { upload, verdict: 'WAITING', problems: [missing], warnings };
 }
 
 /** The job file at the root of a package, with a job id that replaces its own. */

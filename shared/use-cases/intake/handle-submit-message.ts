@@ -1,18 +1,13 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
-import type { ObjectName } from '#shared/ports/object-store.ts';
 import { readSubmitted } from '#shared/ports/read-submitted.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { readSentJob } from '#shared/protocol/job-text.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { parseJob } from '#shared/use-cases/intake/parsed-job.ts';
 import { redeliverIfTransient, reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
+import { type ReportedSubmission, reportedMessage } from '#shared/use-cases/intake/reported-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
-import {
-  recordFailedDelivery,
-  reportObjectOfMessage,
-  type SubmitMessage,
-  uriOfMessage,
-} from '#shared/use-cases/intake/submit-message.ts';
+import { recordFailedDelivery, type SubmitMessage } from '#shared/use-cases/intake/submit-message.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 /**
@@ -38,46 +33,41 @@ async function submitMessage(
   now: TimestampMs,
 ): Promise<SubmitOutcome> {
   const { uploadBucket } = ports.intake;
-  const reportObject = reportObjectOfMessage(uploadBucket, messageId);
-  const source = { uri: uriOfMessage(messageId), deliveryId: messageId, reportUri: toGsUri(reportObject) };
+  const reported = reportedMessage(uploadBucket, messageId);
+  const { source: uri, reportObject } = reported;
   const outcome = await submitJob(ports, {
     ...parseJob(readSentJob(data, 'the message')),
     packageBase: `gs://${uploadBucket}/`,
     enclosingPackage: null,
     fallbackJobId: `job_${messageId}`,
-    source,
+    source: { uri, deliveryId: messageId, reportUri: toGsUri(reportObject) },
     publishedAt,
     now,
   });
   if (outcome.verdict !== 'ACCEPTED') {
-    await reportSubmission(ports, { source: source.uri, reportObject, generation: undefined }, outcome);
+    await reportSubmission(ports, reported, outcome);
     redeliverIfTransient(outcome);
   } else {
-    await reportDuplicate(ports, { reportObject, source, jobId: outcome.jobId });
+    await reportDuplicate(ports, reported, outcome.jobId);
   }
   return outcome;
 }
-
-type Duplicate = {
-  readonly reportObject: ObjectName;
-  readonly source: { readonly uri: string; readonly reportUri: string };
-  readonly jobId: string;
-};
 
 /**
  * Reports that a message repeated an earlier submission, such as one that its publisher sent again because the answer
  * was lost. The job's updates go to the report of the earlier one. Without this, the message would have no report.
  */
-async function reportDuplicate(ports: SubmitPorts, { reportObject, source, jobId }: Duplicate): Promise<void> {
+async function reportDuplicate(
+  ports: SubmitPorts,
+  { source, reportObject, generation }: ReportedSubmission,
+  jobId: string,
+): Promise<void> {
   const submitted = await readSubmitted(ports, jobId);
-  if (submitted === undefined || submitted.source.reportUri === source.reportUri) {
+  if (submitted === undefined || submitted.source.reportUri === toGsUri(reportObject)) {
     return;
   }
   const warnings = [...submitted.warnings];
-  const subject = { reportObject, generation: undefined, acceptedJobId: jobId };
-  await updateReport(ports.objects, subject, async (current) =>
-    current === undefined
-      ? { verdict: 'ACCEPTED', source: source.uri, jobId, problems: [], warnings, job: null }
-      : null,
+  await updateReport(ports.objects, { reportObject, generation, acceptedJobId: jobId }, async (current) =>
+    current === undefined ? { verdict: 'ACCEPTED', source, jobId, problems: [], warnings, job: null } : null,
   );
 }

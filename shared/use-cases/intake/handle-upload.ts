@@ -11,6 +11,7 @@ import {
   type UploadedJobFile,
 } from '#shared/use-cases/intake/classify-upload.ts';
 import { redeliverIfTransient, reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
+import { reportedUpload } from '#shared/use-cases/intake/reported-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 
 /**
@@ -27,20 +28,16 @@ export async function handleUpload(
     return [];
   }
   const classified = await classifyUpload(ports.objects, upload);
-  switch (classified.kind) {
-    case 'IGNORED':
-      return [];
-    case 'INVALID':
-    case 'PACKAGE_WITHOUT_JOB_FILE': {
-      const { problems, warnings } = classified;
-      const verdict = classified.kind === 'INVALID' ? 'REFUSED' : 'WAITING';
-      const outcome: SubmitOutcome = { verdict, jobId: null, problems, warnings };
-      await reportUpload(ports, classified.upload, outcome);
-      return [outcome];
-    }
-    default:
-      return submitJobFiles(ports, classified.jobFiles, { publishedAt: upload.publishedAt, now });
+  if (classified === undefined) {
+    return [];
   }
+  if ('jobFiles' in classified) {
+    return submitJobFiles(ports, classified.jobFiles, { publishedAt: upload.publishedAt, now });
+  }
+  const { upload: reported, ...verdict } = classified;
+  const outcome: SubmitOutcome = { ...verdict, jobId: null };
+  await reportSubmission(ports, reportedUpload(reported), outcome);
+  return [outcome];
 }
 
 type Times = Pick<Submission, 'publishedAt' | 'now'>;
@@ -53,7 +50,7 @@ async function submitJobFiles(
   const outcomes: SubmitOutcome[] = [];
   for (const jobFile of jobFiles) {
     const outcome = await submitJob(ports, submissionOf(jobFile, times));
-    await reportUpload(ports, jobFile.upload, outcome);
+    await reportSubmission(ports, reportedUpload(jobFile.upload), outcome);
     outcomes.push(outcome);
   }
   outcomes.forEach(redeliverIfTransient);
@@ -82,9 +79,4 @@ function fallbackJobIdOf({ name, generation }: ObjectInfo): string {
     .slice(0, 90)
     .replace(/_trial$/, '_trials');
   return `${letters === '' ? 'job' : letters}_${generation}`;
-}
-
-function reportUpload(ports: SubmitPorts, { bucket, name, generation }: ObjectInfo, outcome: SubmitOutcome) {
-  const reportObject = { bucket, name: `${name}${REPORT_SUFFIX}` };
-  return reportSubmission(ports, { source: toGsUri({ bucket, name }), reportObject, generation }, outcome);
 }

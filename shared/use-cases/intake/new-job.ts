@@ -83,7 +83,8 @@ export function digestOf(
   return hash.digest('hex');
 }
 
-type Limited = { readonly warnings: readonly Warning[]; readonly source: JobSource };
+/** The parts of a job or tuning that are shortened if it is too large. */
+export type Limited = { readonly warnings: readonly Warning[]; readonly source: JobSource };
 
 /**
  * The job or tuning with its warnings truncated to WARNINGS_BYTES_MAX, or the problem if it exceeds ACCEPTED_BYTES_MAX.

@@ -3,10 +3,10 @@ import { clip } from '#shared/domain/job-size.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { attributesOf } from '#shared/observability/invocation.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
-import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { JOB_UPDATE_SCHEMA_VERSION, REFUSED_STATE, type UploadRefused } from '#shared/protocol/job-update.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
+import type { ReportedSubmission } from '#shared/use-cases/intake/reported-submission.ts';
 
 /** The report has all problems; the message has the first ones, and stays below JOB_UPDATE_BYTES_MAX. */
 const PROBLEMS_COUNT_MAX = 5;
@@ -14,18 +14,12 @@ const PROBLEM_BYTES_MAX = 1 << 10;
 const URI_BYTES_MAX = 2 << 10;
 const JOB_ID_CHARACTERS_MAX = 128;
 
-type RefusedSubmission = {
-  readonly source: string;
-  readonly reportObject: ObjectName;
-  readonly generation: string | undefined;
-};
-
 type Refusal = { readonly jobId: string | null; readonly problems: readonly Problem[] };
 
 /** Publishes on the topic `job-updates` that a submission was refused; every delivery publishes the same message. */
 export async function publishRefusal(
   { bus }: { readonly bus: MessageBus },
-  { source, reportObject, generation = '' }: RefusedSubmission,
+  { source, reportObject, generation = '' }: ReportedSubmission,
   { jobId, problems }: Refusal,
 ): Promise<void> {
   const message: UploadRefused = {

@@ -1,19 +1,10 @@
-import type { ObjectName } from '#shared/ports/object-store.ts';
 import { readSubmitted, updateOf } from '#shared/ports/read-submitted.ts';
 import type { Report } from '#shared/protocol/report.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
+import type { ReportedSubmission } from '#shared/use-cases/intake/reported-submission.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
-
-export type ReportedSubmission = {
-  /** URI of the upload or message. */
-  readonly source: string;
-  /** The report object. */
-  readonly reportObject: ObjectName;
-  /** Generation of the upload; undefined for a message. */
-  readonly generation: string | undefined;
-};
 
 /**
  * Writes the outcome of a submission to its report. The report of an accepted job is written by its own job updates;

@@ -1,27 +1,15 @@
-import type { Problem } from '#shared/protocol/problem.ts';
-import {
-  type Accepted,
-  type AcceptPorts,
-  acceptSubmission,
-  findAcceptProblem,
-} from '#shared/use-cases/intake/accept-submission.ts';
+import { type AcceptPorts, acceptSubmission, findAcceptProblem } from '#shared/use-cases/intake/accept-submission.ts';
 import { checkSubmission, type Submission, type SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import type { CheckPorts } from '#shared/use-cases/intake/checks/check.ts';
 
 export type SubmitPorts = AcceptPorts & CheckPorts;
 
 /**
- * Why `submitJob` would not accept the submission as a new one; null if it would. Creates nothing. A concurrent
- * submission can still take the job id.
+ * The outcome that `submitJob` would have if the submission is a new one. Creates nothing. A concurrent submission can
+ * still take the job id.
  */
-export async function findRefusal(ports: SubmitPorts, submission: Submission): Promise<SubmitOutcome | null> {
-  const checked = await checkSubmission(ports, submission);
-  if ('outcome' in checked) {
-    return checked.outcome;
-  }
-  const { accepted } = checked;
-  const problem = await findAcceptProblem(ports, accepted);
-  return problem === null ? null : refusalOf(accepted, problem);
+export async function trySubmission(ports: SubmitPorts, submission: Submission): Promise<SubmitOutcome> {
+  return submit(ports, submission, findAcceptProblem);
 }
 
 /**
@@ -29,16 +17,22 @@ export async function findRefusal(ports: SubmitPorts, submission: Submission): P
  * entries. A repeated submission finds the existing job; a different one with the same job id is rejected.
  */
 export async function submitJob(ports: SubmitPorts, submission: Submission): Promise<SubmitOutcome> {
+  return submit(ports, submission, acceptSubmission);
+}
+
+async function submit(
+  ports: SubmitPorts,
+  submission: Submission,
+  accept: typeof acceptSubmission,
+): Promise<SubmitOutcome> {
   const checked = await checkSubmission(ports, submission);
   if ('outcome' in checked) {
     return checked.outcome;
   }
-  const { accepted } = checked;
-  const { jobId } = accepted.spec;
-  const outcome = await acceptSubmission(ports, accepted);
-  return outcome === 'ACCEPTED' ? { verdict: 'ACCEPTED', jobId } : refusalOf(accepted, outcome);
-}
-
-function refusalOf({ spec, warnings }: Accepted, problem: Problem): SubmitOutcome {
-  return { verdict: 'REFUSED', jobId: spec.jobId, problems: [problem], warnings };
+  const { spec, warnings } = checked.accepted;
+  const { jobId } = spec;
+  const problem = await accept(ports, checked.accepted);
+  return problem === null
+    ? { verdict: 'ACCEPTED', jobId }
+    : { verdict: 'REFUSED', jobId, problems: [problem], warnings };
 }

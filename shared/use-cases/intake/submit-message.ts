@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { TimestampMs } from '#shared/domain/job.ts';
-import type { ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 
 /** A message of the submit topic. */
@@ -12,15 +12,6 @@ export type SubmitMessage = {
 
 /** Messages with the same data whose reports one dead letter ends. */
 const MESSAGES_COUNT_MAX = 50;
-
-export function uriOfMessage(messageId: string): string {
-  return `pubsub://submit/${messageId}`;
-}
-
-/** The report of a message: no other object names it, so it is found by the message's id. */
-export function reportObjectOfMessage(bucket: string, messageId: string): ObjectName {
-  return { bucket, name: `submitted/${messageId}${REPORT_SUFFIX}` };
-}
 
 /**
  * Records that a delivery of the message failed and another one follows. A dead letter has the same data and an id of

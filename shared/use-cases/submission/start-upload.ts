@@ -4,11 +4,10 @@ import type { StartUpload } from '#shared/protocol/submission.ts';
 import type { Submission, SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { jobsBucketOf } from '#shared/use-cases/intake/checks/account.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
-import { findRefusal, type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
-import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
+import { type SubmitPorts, submitJob, trySubmission } from '#shared/use-cases/intake/submit-job.ts';
+import { readPackage, submissionOf } from '#shared/use-cases/submission/read-package.ts';
 import { assemblePackage, keepPackage, keptPackageOf } from '#shared/use-cases/submission/staged-upload.ts';
 import { reportUriOf, type Submitter } from '#shared/use-cases/submission/submit-job-file.ts';
-import { submissionOf } from '#shared/use-cases/submission/validate-upload.ts';
 
 type UploadToStart = StartUpload & Submitter & { readonly uploadId: string };
 
@@ -26,48 +25,27 @@ export async function startUpload(
   if (staged === undefined) {
     return undefined;
   }
-  const found = await readPackage(ports.objects, staged, given);
+  const { report, parsed } = await readPackage(ports.objects, staged, given);
+  const { jobId, uploadId, submittedBy } = given;
+  if (parsed === null) {
+    return { verdict: 'REFUSED', jobId, problems: report.problems, warnings: report.warnings };
+  }
+  const submissionIn = (info: ObjectInfo): Submission => {
+    const { source, ...submission } = submissionOf(parsed, { report, info, uploadId }, now);
+    // The same package with another job file is another submission.
+    const deliveryId = `${info.generation}/${digestOf(parsed.job)}`;
+    const reportUri = reportUriOf(ports.intake, jobId);
+    return { ...submission, source: { ...source, deliveryId, reportUri }, submittedBy };
+  };
   // VMs with an account of their own cannot read the bucket of all other jobs.
-  const bucket = jobsBucketOf(ports.intake, found.parsed?.reading.draft?.serviceAccount?.value);
-  const target = keptPackageOf(given, { jobId: given.jobId, bucket });
+  const bucket = jobsBucketOf(ports.intake, parsed.reading.draft?.serviceAccount?.value);
+  const target = keptPackageOf(given, { jobId, bucket });
   const kept = await ports.objects.stat(target);
   if (kept === undefined) {
-    const candidate = submissionFrom(ports, found, { info: staged, given, now });
-    const refusal = candidate === null ? missingJobFile(found, given.jobId) : await findRefusal(ports, candidate);
-    if (refusal !== null) {
-      return refusal;
+    const outcome = await trySubmission(ports, submissionIn(staged));
+    if (outcome.verdict !== 'ACCEPTED') {
+      return outcome;
     }
   }
-  const info = kept ?? (await keepPackage(ports, staged, target));
-  const submission = submissionFrom(ports, found, { info, given, now });
-  return submission === null ? missingJobFile(found, given.jobId) : submitJob(ports, submission);
-}
-
-type Facts = {
-  readonly info: ObjectInfo;
-  readonly given: UploadToStart;
-  readonly now: TimestampMs;
-};
-
-/** The submission of the package in this object; null if it has no job file. */
-function submissionFrom({ intake }: SubmitPorts, found: PackageToSubmit, facts: Facts): Submission | null {
-  const { info, given } = facts;
-  const submission = submissionOf(found, facts);
-  return (
-    submission && {
-      ...submission,
-      source: {
-        uri: submission.source.uri,
-        // The same package with another job file is another submission.
-        deliveryId: `${info.generation}/${digestOf(submission.job)}`,
-        reportUri: reportUriOf(intake, given.jobId),
-      },
-      submittedBy: given.submittedBy,
-    }
-  );
-}
-
-function missingJobFile({ report }: PackageToSubmit, jobId: string): SubmitOutcome {
-  const { problems, warnings } = report;
-  return { verdict: 'REFUSED', jobId, problems, warnings };
+  return submitJob(ports, submissionIn(kept ?? (await keepPackage(ports, staged, target))));
 }

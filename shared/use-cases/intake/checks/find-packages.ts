@@ -43,10 +43,8 @@ async function lookUp({ objects, intake }: Ports, uri: string): Promise<Lookup> 
   try {
     return { uri, bucket, info: await objects.stat(object) };
   } catch (error) {
-    if (error instanceof PerimeterDeniedError) {
-      throw error;
-    }
-    if (error instanceof AccessDeniedError && bucket !== intake.uploadBucket) {
+    const isDenied = error instanceof AccessDeniedError && !(error instanceof PerimeterDeniedError);
+    if (isDenied && bucket !== intake.uploadBucket) {
       return { uri, bucket, info: 'DENIED' };
     }
     throw error;

@@ -19,34 +19,20 @@ export type MissingRight = {
 /** A line repeats the entries that the list has, up to as many as this. */
 const REPEATED_COUNT_MAX = 5;
 
+const VARIABLES = { accounts: 'job_accounts', networks: 'job_networks', keys: 'job_keys' } as const;
+
 /** The line of terraform.tfvars that adds an account, network or key to those that jobs may have. */
-export const missingTerraformLine: DescribeMissing = (list, missing) =>
-  `Add the line ${assignmentOf(list, missing)} to terraform.tfvars and run terraform apply`;
-
-function assignmentOf(list: RightsList, missing: MissingRight): string {
-  switch (list) {
-    case 'accounts':
-      return `job_accounts = ${listOf(missing)}`;
-    case 'keys':
-      return `job_keys = ${listOf(missing)}`;
-    case 'networks':
-      return `job_networks = { ${othersOf(missing)}${JSON.stringify(missing.name)} = { ${partOf(missing)} } }`;
-  }
-}
-
-function listOf({ name, listed }: MissingRight): string {
-  const names = listed.length > REPEATED_COUNT_MAX ? ['…'] : listed.map((one) => JSON.stringify(one));
-  return `[${[...names, JSON.stringify(name)].join(', ')}]`;
-}
-
-/** Other networks have more than their name: the line does not repeat them. */
-function othersOf({ listed }: MissingRight): string {
-  return listed.length === 0 ? '' : '…, ';
-}
-
-function partOf({ name, region, networkAttachment }: MissingRight): string {
+export const missingTerraformLine: DescribeMissing = (list, { name, listed, region, networkAttachment }) => {
   const project = name.split('/')[1] ?? 'PROJECT';
-  return networkAttachment === undefined
-    ? `subnetworks = { ${region} = "projects/${project}/regions/${region}/subnetworks/SUBNETWORK" }`
-    : `network_attachments = [${JSON.stringify(networkAttachment)}]`;
-}
+  const part =
+    networkAttachment === undefined
+      ? `subnetworks = { ${region} = "projects/${project}/regions/${region}/subnetworks/SUBNETWORK" }`
+      : `network_attachments = [${JSON.stringify(networkAttachment)}]`;
+  const names = listed.length > REPEATED_COUNT_MAX ? ['…'] : listed.map((one) => JSON.stringify(one));
+  const value =
+    list === 'networks'
+      ? // Other networks have more than their name: the line does not repeat them.
+        `{ ${listed.length === 0 ? '' : '…, '}${JSON.stringify(name)} = { ${part} } }`
+      : `[${[...names, JSON.stringify(name)].join(', ')}]`;
+  return `Add the line ${VARIABLES[list]} = ${value} to terraform.tfvars and run terraform apply`;
+};

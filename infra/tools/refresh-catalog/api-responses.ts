@@ -91,63 +91,71 @@ const skusSchema = pageSchema.extend({
 
 /** Parses a page of Compute Engine's `regions.list`. */
 export function readRegions(page: unknown): Result<Page<ApiRegion>> {
-  const response = regionsSchema.safeParse(page);
-  if (!response.success) {
-    return unexpectedFormat(response.error);
-  }
-  const items = response.data.items.map(({ name, zones }) => ({ name, zones: zones.map(lastPart).sort() }));
-  return { value: { items, nextPageToken: response.data.nextPageToken || null } };
+  return readPage(page, regionsSchema, ({ items }) => ({
+    value: items.map(({ name, zones }) => ({ name, zones: zones.map(lastPart).sort() })),
+  }));
 }
 
 /**
  * Parses a page of Compute Engine's `machineTypes.aggregatedList`, without machine types that can no longer be created.
  */
 export function readMachineTypes(page: unknown): Result<Page<ApiMachineType>> {
-  const response = machineTypesSchema.safeParse(page);
-  if (!response.success) {
-    return unexpectedFormat(response.error);
-  }
-  const { items, nextPageToken } = response.data;
-  const types = Object.entries(items).flatMap(([scope, { machineTypes }]) =>
-    machineTypes
-      .filter(({ deprecated }) => !UNUSABLE_STATES.includes(deprecated?.state))
-      .map((type) => toMachineType(lastPart(scope), type)),
-  );
-  return failureOf(items) ?? { value: { items: types, nextPageToken: nextPageToken || null } };
+  return readPage(page, machineTypesSchema, ({ items }) => {
+    const types = Object.entries(items).flatMap(([scope, { machineTypes }]) =>
+      machineTypes.filter(isUsable).map((type) => toMachineType(lastPart(scope), type)),
+    );
+    return failureOf(items) ?? { value: types };
+  });
 }
 
 /** Parses a page of Compute Engine's `acceleratorTypes.aggregatedList`. */
 export function readAccelerators(page: unknown): Result<Page<ApiAccelerator>> {
-  const response = acceleratorsSchema.safeParse(page);
-  if (!response.success) {
-    return unexpectedFormat(response.error);
-  }
-  const { items, nextPageToken } = response.data;
-  const accelerators = Object.entries(items).flatMap(([scope, { acceleratorTypes }]) =>
-    acceleratorTypes
-      .filter(({ deprecated }) => !UNUSABLE_STATES.includes(deprecated?.state))
-      .map(({ name }) => ({ name, zone: lastPart(scope) })),
-  );
-  return failureOf(items) ?? { value: { items: accelerators, nextPageToken: nextPageToken || null } };
+  return readPage(page, acceleratorsSchema, ({ items }) => {
+    const accelerators = Object.entries(items).flatMap(([scope, { acceleratorTypes }]) =>
+      acceleratorTypes.filter(isUsable).map(({ name }) => ({ name, zone: lastPart(scope) })),
+    );
+    return failureOf(items) ?? { value: accelerators };
+  });
 }
 
 /** Parses a page of the Cloud Billing Catalog's `services.skus.list`. */
 export function readSkus(page: unknown): Result<Page<Sku>> {
-  const response = skusSchema.safeParse(page);
+  return readPage(page, skusSchema, ({ skus }) => ({ value: skus.map(toSku) }));
+}
+
+function readPage<Response extends z.infer<typeof pageSchema>, T>(
+  page: unknown,
+  schema: z.ZodType<Response>,
+  readItems: (response: Response) => Result<readonly T[]>,
+): Result<Page<T>> {
+  const response = schema.safeParse(page);
   if (!response.success) {
     return unexpectedFormat(response.error);
   }
-  const items = response.data.skus.map(({ description, category, serviceRegions, pricingInfo }) => {
-    const rates = pricingInfo.at(-1)?.pricingExpression.tieredRates ?? [];
-    const price = rates.length === 1 ? rates[0]?.unitPrice : undefined;
-    return {
-      description,
-      usageType: category.usageType,
-      regions: serviceRegions,
-      perUnitUsd: price?.currencyCode === 'USD' ? price.units + price.nanos / 1e9 : null,
-    };
-  });
-  return { value: { items, nextPageToken: response.data.nextPageToken || null } };
+  const items = readItems(response.data);
+  return 'failure' in items
+    ? items
+    : { value: { items: items.value, nextPageToken: response.data.nextPageToken || null } };
+}
+
+function isUsable({ deprecated }: { readonly deprecated?: z.infer<typeof deprecatedSchema> }): boolean {
+  return !UNUSABLE_STATES.includes(deprecated?.state);
+}
+
+function toSku({
+  description,
+  category,
+  serviceRegions,
+  pricingInfo,
+}: z.infer<typeof skusSchema>['skus'][number]): Sku {
+  const rates = pricingInfo.at(-1)?.pricingExpression.tieredRates ?? [];
+  const price = rates.length === 1 ? rates[0]?.unitPrice : undefined;
+  return {
+    description,
+    usageType: category.usageType,
+    regions: serviceRegions,
+    perUnitUsd: price?.currencyCode === 'USD' ? price.units + price.nanos / 1e9 : null,
+  };
 }
 
 function toMachineType(zone: string, type: z.infer<typeof machineTypeSchema>): ApiMachineType {

@@ -115,10 +115,9 @@ export function createObjectClient(
 }
 
 async function* readLive(file: File) {
-  const [{ generation = '', size, crc32c, contentEncoding }] = await repeat(file.storage, () => file.getMetadata());
-  const live = file.bucket.file(file.name, { generation });
-  const bytes = readObject({ file: live, sizeBytes: Number(size), crc32c: String(crc32c) });
-  yield* contentEncoding === 'gzip' ? pipeline(bytes, createGunzip(), () => {}) : bytes;
+  const [live] = await repeat(file.storage, () => file.getMetadata());
+  const bytes = readObject(file, live);
+  yield* live.contentEncoding === 'gzip' ? pipeline(bytes, createGunzip(), () => {}) : bytes;
 }
 
 async function copyOnce(from: File, to: File): Promise<void> {

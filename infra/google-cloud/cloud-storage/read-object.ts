@@ -1,22 +1,22 @@
 import { Readable } from 'node:stream';
-import { CRC32C, type File } from '@google-cloud/storage';
+import { CRC32C, type File, type FileMetadata } from '@google-cloud/storage';
 import { startRetries } from '#infra/google-cloud/cloud-storage/retries.ts';
 import type { ByteRange } from '#shared/ports/object-store.ts';
 
-/** One generation of an object. */
-type Source = { readonly file: File; readonly sizeBytes: number; readonly crc32c: string; readonly range?: ByteRange };
+type Generation = Pick<FileMetadata, 'generation' | 'size' | 'crc32c'>;
 
 /**
- * Reads stored bytes. After a transient error it continues at the byte that it has reached. Those of a whole object are
- * compared with their CRC32C.
+ * Reads the stored bytes of one generation, whatever replaces it meanwhile. After a transient error it continues at the
+ * byte that it has reached. Those of a whole object are compared with their CRC32C.
  */
-export function readObject(source: Source): Readable {
+export function readObject(file: File, stored: Generation, range?: ByteRange): Readable {
+  const pinned = file.bucket.file(file.name, { generation: String(stored.generation) });
   // The library's own stream ends the process if it is destroyed before the response: a generator never does that.
-  return Readable.from(readPieces(source), { objectMode: false });
+  return Readable.from(readPieces(pinned, stored, range), { objectMode: false });
 }
 
-async function* readPieces({ file, sizeBytes, crc32c, range }: Source) {
-  const endByte = Math.min(range?.endByte ?? sizeBytes, sizeBytes);
+async function* readPieces(file: File, { size, crc32c }: Generation, range?: ByteRange) {
+  const endByte = Math.min(range?.endByte ?? Number(size), Number(size));
   let position = range?.startByte ?? 0;
   const computed = new CRC32C();
   const retries = startRetries(file.storage);
@@ -37,7 +37,7 @@ async function* readPieces({ file, sizeBytes, crc32c, range }: Source) {
       await retries.next(error);
     }
   }
-  if (range === undefined && !computed.validate(crc32c)) {
+  if (range === undefined && !computed.validate(String(crc32c))) {
     throw new Error(`The CRC32C of the bytes read of ${file.cloudStorageURI.href} differs. Read it again.`);
   }
 }

@@ -67,12 +67,12 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
         throw toStoreError(error, { bucket: query.bucket, name: query.prefix });
       }),
     async read(object, { generation, range } = {}) {
-      // The stream reports a missing object too late. The generation pins the read against a concurrent overwrite.
+      // The stream reports a missing object too late.
       const info = await stat(object, generation);
       if (info === undefined) {
         return undefined;
       }
-      return readObject({ ...info, ...(range && { range }), file: fileOf(object, info.generation) });
+      return readObject(fileOf(object), { ...info, size: info.sizeBytes }, range);
     },
     async write(object, body, { contentType = 'application/octet-stream', metadata, ifGeneration } = {}) {
       const attributes = { contentType, ...(metadata && { metadata }) };

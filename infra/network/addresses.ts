@@ -107,6 +107,11 @@ function groupsOf(address: string): readonly number[] {
   return [...head, ...Array<string>(zeros).fill('0'), ...(tail ?? [])].map((group) => Number.parseInt(group, 16));
 }
 
+/** The host of a URL, without the brackets of an IPv6 address. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
 /** Thrown for a name that leads to an address which is not allowed. */
 export class PrivateAddressError extends Error {}
 
@@ -121,10 +126,15 @@ export type Resolver = (
 ) => void;
 
 /**
- * Resolves names as `dns.lookup` does, and fails with PrivateAddressError if any address is not allowed. A socket that
- * uses it connects to an address that was checked, whatever the name leads to a moment later.
+ * Resolves names as `dns.lookup` does, and fails with PrivateAddressError, or the given error, if any address is not
+ * allowed. A socket that uses it connects to an address that was checked, whatever the name leads to a moment later.
  */
-export function lookupAllowed(isAllowed: (address: string) => boolean, lookup: Resolver = lookupName): Lookup {
+export function lookupAllowed(
+  isAllowed: (address: string) => boolean,
+  lookup: Resolver = lookupName,
+  refuse: (hostname: string) => Error = () =>
+    new PrivateAddressError('The name leads to an address that is not allowed.'),
+): Lookup {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) {
@@ -133,7 +143,7 @@ export function lookupAllowed(isAllowed: (address: string) => boolean, lookup: R
       }
       const [first] = addresses;
       if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
-        callback(new PrivateAddressError('The name leads to an address that is not allowed.'), []);
+        callback(refuse(hostname), []);
       } else if (options.all === true) {
         callback(null, addresses);
       } else {

@@ -1,7 +1,8 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
-import { isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/network/addresses.ts';
+import { hostOf, isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/network/addresses.ts';
+import { responseTo } from '#infra/network/response-to.ts';
 import { readRetryAfterMs } from '#infra/network/retry-after.ts';
 import type { SendAnswer, WebhookRequest } from '#shared/ports/notification-sender.ts';
 
@@ -31,7 +32,6 @@ export async function postWebhook(
   }
   try {
     const send = url.protocol === 'https:' ? requestHttps : requestHttp;
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const signal = AbortSignal.timeout(timeoutMs);
     const length = { 'content-length': String(Buffer.byteLength(body)) };
     // Without a shared agent: a connection that was checked for one name is not reused for another.
@@ -39,11 +39,7 @@ export async function postWebhook(
       ...{ method: 'POST', headers: { ...headers, ...length }, signal, agent: false as const },
       ...(!allowsPrivateAddresses && { lookup: lookupPublic }),
     };
-    const request = send(url, options).once('response', resolve).on('error', reject);
-    // An answer of 101 ends the request without a response and without an error.
-    request.once('close', () => reject(Object.assign(new Error('closed'), { code: 'NO_ANSWER' })));
-    request.end(body);
-    const answer = await promise;
+    const answer = await responseTo(send(url, options).end(body));
     const excerpt = await readExcerpt(answer, url);
     const retryAfterMs = readRetryAfterMs(answer.headers['retry-after']);
     const retryAfterSeconds = retryAfterMs === null ? null : Math.ceil(retryAfterMs / 1_000);
@@ -62,7 +58,7 @@ function rejectAddress(url: URL, allowsPrivateAddresses: boolean): string | null
   if (url.username !== '' || url.password !== '') {
     return 'is a URL with a user or password, which is not supported';
   }
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const host = hostOf(url);
   return allowsPrivateAddresses || isIP(host) === 0 || isPublicAddress(host)
     ? null
     : 'leads to an address that is not public';

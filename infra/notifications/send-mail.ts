@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
-import { isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/network/addresses.ts';
+import { hostOf, isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/network/addresses.ts';
 import type { Mail, SendAnswer } from '#shared/ports/notification-sender.ts';
 
 export type MailLimits = { readonly allowsPrivateAddresses: boolean; readonly timeoutMs?: number };
@@ -88,11 +88,6 @@ async function openConnection({
   socket.on('error', () => undefined);
   await once(socket, 'connect', { signal: AbortSignal.timeout(timeoutMs) });
   return socket;
-}
-
-/** Without the brackets of an IPv6 address. */
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '');
 }
 
 /** User and password; undefined if the URL has none, and null if they are not percent-encoded UTF-8. */

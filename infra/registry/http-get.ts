@@ -2,12 +2,14 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIP } from 'node:net';
 import {
+  hostOf,
   isLinkLocalAddress,
   isPublicAddress,
   lookupAllowed,
   PrivateAddressError,
   type Resolver,
 } from '#infra/network/addresses.ts';
+import { responseTo } from '#infra/network/response-to.ts';
 
 export type RegistryNetwork = {
   /**
@@ -86,22 +88,15 @@ async function getOnce({ url, isPrivateAllowed, headers }: Hop, bytesMax: number
   const isAllowed = (address: string) => (isPrivateAllowed ? !isLinkLocalAddress(address) : isPublicAddress(address));
   refuseAddress(url, { isPrivateAllowed, isAllowed });
   const client = url.protocol === 'https:' ? https : http;
-  const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
-  const request = client
-    .request(url, {
-      headers: { 'user-agent': 'dropforge', 'accept-encoding': 'identity', ...headers },
-      signal: AbortSignal.timeout(network.timeoutMs),
-      // Without a shared agent: a connection that was checked for one request is not reused for another.
-      agent: network.proxyEnvironment ? new client.Agent({ proxyEnv: { ...network.proxyEnvironment } }) : false,
-      lookup: lookupAllowed(isAllowed, network.lookup),
-      maxHeaderSize: HEADER_BYTES_MAX,
-    })
-    .once('response', resolve)
-    .on('error', reject);
-  // An answer of 101 ends the request without a response and without an error.
-  request.once('close', () => reject(Object.assign(new Error('closed'), { code: 'NO_ANSWER' })));
-  request.end();
-  const response = await promise;
+  const request = client.request(url, {
+    headers: { 'user-agent': 'dropforge', 'accept-encoding': 'identity', ...headers },
+    signal: AbortSignal.timeout(network.timeoutMs),
+    // Without a shared agent: a connection that was checked for one request is not reused for another.
+    agent: network.proxyEnvironment ? new client.Agent({ proxyEnv: { ...network.proxyEnvironment } }) : false,
+    lookup: lookupAllowed(isAllowed, network.lookup),
+    maxHeaderSize: HEADER_BYTES_MAX,
+  });
+  const response = await responseTo(request.end());
   const isPublicPeer = isPublicAddress(response.socket.remoteAddress ?? '');
   const body = await readBody(response, bytesMax);
   return { status: response.statusCode ?? 0, headers: response.headers, body, isPublicPeer } satisfies Answer;
@@ -111,7 +106,7 @@ type AddressRule = { readonly isPrivateAllowed: boolean; readonly isAllowed: (ad
 
 /** Throws AddressRefusedError. Names are checked when they are resolved. */
 function refuseAddress(url: URL, { isPrivateAllowed, isAllowed }: AddressRule): void {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const host = hostOf(url);
   const isPlainAllowed = isPrivateAllowed && isLoopbackHost(host);
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isPlainAllowed)) {
     throw new AddressRefusedError('leads to an address that is not https');

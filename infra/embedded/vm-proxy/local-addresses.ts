@@ -1,6 +1,6 @@
-import { type LookupOptions, lookup } from 'node:dns';
+import { lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { isLocalAddress } from '#infra/network/addresses.ts';
+import { isLocalAddress, lookupAllowed, type Resolver } from '#infra/network/addresses.ts';
 
 /** A host that the proxy does not connect to, because it is this machine itself. */
 export class LocalAddressError extends Error {
@@ -44,18 +44,8 @@ export const lookupInTurn: LookupFunction = (host, options, callback) => {
 };
 
 /** dns.lookup for connections: fails for a name that resolves to an address of this machine, also among others. */
-export const lookupRemote: LookupFunction = (host, options: LookupOptions, callback) => {
-  lookupInTurn(host, { ...options, all: true }, (error, found) => {
-    const addresses = typeof found === 'string' ? [] : (found ?? []);
-    const [first] = addresses;
-    if (error !== null || first === undefined) {
-      callback(error ?? new Error(`${host} has no address.`), '');
-    } else if (addresses.some(({ address }) => isLocalHost(address))) {
-      callback(new LocalAddressError(host), '');
-    } else if (options.all === true) {
-      callback(null, addresses);
-    } else {
-      callback(null, first.address, first.family);
-    }
-  });
-};
+export const lookupRemote = lookupAllowed(
+  (address) => !isLocalHost(address),
+  lookupInTurn as Resolver,
+  (host) => new LocalAddressError(host),
+);

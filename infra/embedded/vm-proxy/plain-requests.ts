@@ -4,6 +4,7 @@ import { bindResponse, passOn } from '#infra/embedded/vm-proxy/answers.ts';
 import { sendError } from '#infra/embedded/vm-proxy/api-error.ts';
 import { isLocalHost, LocalAddressError, lookupRemote } from '#infra/embedded/vm-proxy/local-addresses.ts';
 import { type ChooseUpstream, proxyAuthorizationOf } from '#infra/embedded/vm-proxy/upstream.ts';
+import { hostOf } from '#infra/network/addresses.ts';
 
 /** Headers of one connection, which a proxy does not forward (RFC 9110, section 7.6.1). */
 const HOP_HEADERS = ['connection', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'upgrade'];
@@ -14,7 +15,7 @@ export function forwardPlain(
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
   chooseUpstream: ChooseUpstream,
 ): void {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const host = hostOf(url);
   if (isLocalHost(host)) {
     sendError(response, 403, new LocalAddressError(host).message);
     return;
@@ -30,7 +31,7 @@ export function forwardPlain(
     upstream === undefined
       ? sendRequest(url, { method, headers, lookup: lookupRemote })
       : (upstream.protocol === 'https:' ? sendSecureRequest : sendRequest)({
-          host: upstream.hostname.replace(/^\[|\]$/g, ''),
+          host: hostOf(upstream),
           port: upstream.port || (upstream.protocol === 'https:' ? 443 : 80),
           method,
           path: url.href,

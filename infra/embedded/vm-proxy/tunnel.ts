@@ -7,6 +7,7 @@ import {
   lookupRemote,
 } from '#infra/embedded/vm-proxy/local-addresses.ts';
 import { type ChooseUpstream, proxyAuthorizationOf } from '#infra/embedded/vm-proxy/upstream.ts';
+import { hostOf } from '#infra/network/addresses.ts';
 
 const CONNECT_MS_MAX = 30_000;
 const ANSWER_BYTES_MAX = 16_384;
@@ -49,7 +50,7 @@ export async function openTunnel(host: string, port: number, chooseUpstream: Cho
 }
 
 function connectToUpstream(upstream: URL): Socket {
-  const host = upstream.hostname.replace(/^\[|\]$/g, '');
+  const host = hostOf(upstream);
   return upstream.protocol === 'https:'
     ? connectTls({ host, port: Number(upstream.port || 443), servername: host, lookup: lookupInTurn })
     : connectPlain({ host, port: Number(upstream.port || 80), lookup: lookupInTurn });

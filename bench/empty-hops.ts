@@ -5,7 +5,7 @@ import { getTestServer } from '@google-cloud/functions-framework/testing';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
-import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
+import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 
 /** Latencies of message hops between empty functions, in milliseconds: the lower bound for any pipeline on this bus. */
@@ -37,7 +37,7 @@ export async function startEmptyHops(dataDir: string): Promise<EmptyHops> {
     return {
       topic,
       url: `${await serve(`empty-${topic}`)}/projects/${PROJECT_ID}/topics/${topic}`,
-      toRequest: toPubsubPush(PROJECT_ID),
+      projectId: PROJECT_ID,
       deliveriesMax: 1,
       concurrencyMax: 1,
     };

@@ -11,7 +11,7 @@ import { channelSubscriptionsOf, type EmbeddedPorts, publishInterruption } from 
 import { type EmbeddedServersOptions, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { HOST } from '#infra/embedded/http/server.ts';
-import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
+import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { startScheduler } from '#infra/embedded/pubsub/scheduler.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 
@@ -112,7 +112,7 @@ function subscribe(functions: FunctionServers, config: EmbeddedConfig): readonly
     return {
       topic,
       url: `http://${HOST}:${functions.portOf(name)}`,
-      toRequest: toPubsubPush(projectId),
+      projectId,
       deliveriesMax,
       concurrencyMax: CONCURRENT_DELIVERIES_MAX,
     };

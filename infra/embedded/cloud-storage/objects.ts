@@ -129,7 +129,7 @@ async function copyObject(context: Context, store: EmbeddedObjectStore): Promise
 }
 
 async function moveObject(context: Context, store: EmbeddedObjectStore): Promise<StoredObject> {
-  const source = objectOf(context);
+  const source = { ...objectOf(context), preconditions: sourceOf(context).preconditions };
   const target = parseObjectName(source.bucket, context.req.param('targetObject') ?? '');
   if (target.name === source.name) {
     throw storageError(
@@ -137,10 +137,7 @@ async function moveObject(context: Context, store: EmbeddedObjectStore): Promise
       `The object ${source.bucket}/${source.name} cannot be moved to itself. Choose another name.`,
     );
   }
-  const outcome = await store.move(source, target.name, {
-    preconditions: preconditionsOf(context),
-    sourcePreconditions: sourceOf(context).preconditions,
-  });
+  const outcome = await store.move(source, target, { preconditions: preconditionsOf(context) });
   return unwrapOutcome(outcome, outcome === 'NO_OBJECT' ? source : target);
 }
 

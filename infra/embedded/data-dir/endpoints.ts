@@ -1,6 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { ignoreMissing } from '#infra/embedded/data-dir/ignore-missing.ts';
 
 /** The endpoints of a running embedded cloud; URLs have no trailing slash. */
 const endpointsSchema = z.object({
@@ -27,14 +28,9 @@ const FILE_NAME = 'endpoints.json';
 
 /** The endpoints of the cloud running on this data directory; undefined if none is running. */
 export async function readEndpoints(dataDir: string): Promise<Endpoints | undefined> {
-  let text: string;
-  try {
-    text = await readFile(join(dataDir, FILE_NAME), 'utf8');
-  } catch (error) {
-    if (isMissing(error)) {
-      return undefined;
-    }
-    throw error;
+  const text = await readFile(join(dataDir, FILE_NAME), 'utf8').catch(ignoreMissing);
+  if (text === undefined) {
+    return undefined;
   }
   const endpoints = endpointsSchema.parse(JSON.parse(text));
   return isAlive(endpoints.pid) ? endpoints : undefined;
@@ -59,8 +55,4 @@ function isAlive(pid: number): boolean {
     // EPERM: the process exists but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -1,7 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
-import { type IncomingMessage, request } from 'node:http';
+import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { Delivery, MessageQueue, QueueName } from '#infra/embedded/pubsub/message-queue.ts';
+import { responseTo } from '#infra/network/response-to.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
@@ -11,11 +12,8 @@ import type { Clock } from '#shared/ports/clock.ts';
 export type Subscription = {
   readonly topic: QueueName;
   readonly url: string;
-  /** Encodes a message as an HTTP request: a Pub/Sub push. */
-  readonly toRequest: (delivery: Delivery) => {
-    readonly headers: Readonly<Record<string, string>>;
-    readonly body: string;
-  };
+  /** The project in the name of the subscription. */
+  readonly projectId: string;
   readonly deliveriesMax: number;
   readonly concurrencyMax: number;
 };
@@ -167,10 +165,8 @@ function backoffMs(deliveryAttempt: number): number {
 /** Returns null if the message was acknowledged, otherwise the error. */
 async function push(subscription: Subscription, delivery: Delivery, signal: AbortSignal): Promise<string | null> {
   try {
-    const { headers, body } = subscription.toRequest(delivery);
     const { status, responseText } = await post(subscription.url, {
-      headers,
-      body,
+      body: JSON.stringify(toPushRequest(subscription, delivery)),
       signal: AbortSignal.any([signal, AbortSignal.timeout(ACK_DEADLINE_MS)]),
     });
     return status >= 200 && status <= 299 ? null : `${status} ${responseText.slice(0, PROBLEM_CHARACTERS_MAX)}`;
@@ -179,29 +175,22 @@ async function push(subscription: Subscription, delivery: Delivery, signal: Abor
   }
 }
 
-type Posting = ReturnType<Subscription['toRequest']> & { readonly signal: AbortSignal };
-
 /**
  * Follows no redirects: a redirect is not an acknowledgement, and would deliver to another endpoint. `fetch` takes 25 %
  * longer per hop.
  */
-async function post(url: string, { headers, body, signal }: Posting) {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request(url, { method: 'POST', headers, signal }).once('response', resolve).on('error', reject).end(body);
-  const response = await promise;
+async function post(url: string, { body, signal }: { readonly body: string; readonly signal: AbortSignal }) {
+  const headers = { 'content-type': 'application/json' };
+  const response = await responseTo(request(url, { method: 'POST', headers, signal }).end(body));
   return { status: response.statusCode ?? 0, responseText: await text(response) };
 }
 
-/**
- * Encodes a Pub/Sub push request (docs, "Push subscriptions"), which functions/pushed-message.ts decodes.
- */
-export function toPubsubPush(projectId: string) {
-  return ({ topic, messageId, data, attributes, publishedAt, deliveryAttempt }: Delivery) => ({
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      message: { data, messageId, attributes, publishTime: new Date(publishedAt).toISOString() },
-      subscription: `projects/${projectId}/subscriptions/${topic}`,
-      deliveryAttempt,
-    }),
-  });
+/** A Pub/Sub push request (docs, "Push subscriptions"), which functions/pushed-message.ts decodes. */
+function toPushRequest({ projectId }: Subscription, delivery: Delivery) {
+  const { topic, messageId, data, attributes, publishedAt, deliveryAttempt } = delivery;
+  return {
+    message: { data, messageId, attributes, publishTime: new Date(publishedAt).toISOString() },
+    subscription: `projects/${projectId}/subscriptions/${topic}`,
+    deliveryAttempt,
+  };
 }

@@ -11,21 +11,6 @@ export const VERSIONS_COUNT_MAX = 100;
 export type StoredSecret = { readonly name: string; readonly createdAt: number };
 export type StoredVersion = { readonly name: string; readonly version: number; readonly createdAt: number };
 
-/** The secrets of the embedded cloud. They are stored unencrypted in its database. */
-export type SecretStore = {
-  create(name: string): 'CREATED' | 'EXISTS' | 'TOO_MANY';
-  addVersion(name: string, data: Uint8Array): StoredVersion | 'NO_SECRET' | 'TOO_MANY';
-  find(name: string): StoredSecret | undefined;
-  /** All secrets, ordered by name. */
-  list(): readonly StoredSecret[];
-  /** The versions of a secret, newest first; empty if there is no such secret. */
-  listVersions(name: string): readonly StoredVersion[];
-  /** A version and its value, by its number or `latest`. */
-  access(name: string, version: string): (StoredVersion & { readonly data: Uint8Array }) | undefined;
-  /** Deletes a secret and all of its versions; returns false if it does not exist. */
-  delete(name: string): boolean;
-};
-
 const SCHEMA = `
   create table if not exists secrets (name text primary key, created_at integer not null) strict, without rowid;
   create table if not exists secret_versions (
@@ -36,7 +21,10 @@ const SCHEMA = `
 
 type Row = Readonly<Record<string, unknown>>;
 
-export function openSqliteSecretStore(database: Database, clock: Clock): SecretStore {
+export type SecretStore = ReturnType<typeof openSqliteSecretStore>;
+
+/** The secrets of the embedded cloud. They are stored unencrypted in its database. */
+export function openSqliteSecretStore(database: Database, clock: Clock) {
   const { sql } = database;
   sql.exec(SCHEMA);
   const statements = {
@@ -49,11 +37,12 @@ export function openSqliteSecretStore(database: Database, clock: Clock): SecretS
     deleteVersions: sql.prepare('delete from secret_versions where name = ?'),
     delete: sql.prepare('delete from secrets where name = ?'),
   };
-  const listVersions = (name: string) => statements.versions.all(name).map(toVersion);
+  /** The versions of a secret, newest first; empty if there is no such secret. */
+  const listVersions = (name: string): readonly StoredVersion[] => statements.versions.all(name).map(toVersion);
 
   return {
-    create: (name) =>
-      database.transaction(() => {
+    create: (name: string) =>
+      database.transaction((): 'CREATED' | 'EXISTS' | 'TOO_MANY' => {
         if (statements.find.get(name) !== undefined) {
           return 'EXISTS';
         }
@@ -63,8 +52,8 @@ export function openSqliteSecretStore(database: Database, clock: Clock): SecretS
         statements.insert.run(name, clock.now());
         return 'CREATED';
       }),
-    addVersion: (name, data) =>
-      database.transaction(() => {
+    addVersion: (name: string, data: Uint8Array) =>
+      database.transaction((): StoredVersion | 'NO_SECRET' | 'TOO_MANY' => {
         const versions = listVersions(name);
         if (statements.find.get(name) === undefined) {
           return 'NO_SECRET';
@@ -76,18 +65,21 @@ export function openSqliteSecretStore(database: Database, clock: Clock): SecretS
         statements.insertVersion.run(name, added.version, data, added.createdAt);
         return added;
       }),
-    find(name) {
+    find(name: string): StoredSecret | undefined {
       const row = statements.find.get(name);
       return row && toSecret(row);
     },
+    /** All secrets, ordered by name. */
     list: () => statements.list.all().map(toSecret),
     listVersions,
-    access(name, version) {
+    /** A version and its value, by its number or `latest`. */
+    access(name: string, version: string): (StoredVersion & { readonly data: Uint8Array }) | undefined {
       const number = version === 'latest' ? listVersions(name)[0]?.version : Number(version);
       const row = Number.isSafeInteger(number) ? statements.access.get(name, number ?? 0) : undefined;
       return row && { ...toVersion(row), data: row.data as Uint8Array };
     },
-    delete: (name) =>
+    /** Deletes a secret and all of its versions; returns false if it does not exist. */
+    delete: (name: string): boolean =>
       database.transaction(() => {
         statements.deleteVersions.run(name);
         return statements.delete.run(name).changes > 0;

@@ -1,6 +1,6 @@
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
-import { createPushDispatcher, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
+import { createPushDispatcher } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 
@@ -26,7 +26,7 @@ const dispatcher = createPushDispatcher(
   queue,
   settings.subscriptions.map((subscription) => ({
     ...subscription,
-    toRequest: toPubsubPush('contract'),
+    projectId: 'contract',
     deliveriesMax: settings.deliveriesMax,
     concurrencyMax: 4,
   })),

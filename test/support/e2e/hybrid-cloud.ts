@@ -10,7 +10,7 @@ import {
   topicOf,
 } from '#functions/functions.ts';
 import { type EmbeddedServers, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
-import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
+import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
 import type { EmulatorHosts } from '../google-cloud/emulators.ts';
 import { createUser } from './cloud-under-test.ts';
@@ -177,7 +177,7 @@ function startServicesOfGoogle({ ports, logger }: EmbeddedServers, { functions, 
     (topic): Subscription => ({
       topic,
       url: `${functions.urlOf(topic === 'uploads' ? 'on-upload' : 'on-interruption')}/projects/${projectId}/topics/dropforge-${topic}`,
-      toRequest: toPubsubPush(projectId),
+      projectId,
       deliveriesMax: DELIVERIES_MAX,
       concurrencyMax: 4,
     }),

@@ -72,7 +72,7 @@ export type SourceObject = ObjectName & {
 
 /** The pipeline's store, plus what the Cloud Storage emulator needs. */
 export type EmbeddedObjectStore = ObjectStore &
-  Pick<ObjectChanges, 'move' | 'patch' | 'remove'> & {
+  Pick<ObjectChanges, 'patch' | 'remove'> & {
     readonly uploads: UploadSessions;
     find(object: ObjectName, generation?: string): StoredObject | undefined;
     /** Throws an ObjectTooLargeError or a ChecksumMismatchError; in that case nothing is stored. */
@@ -83,6 +83,8 @@ export type EmbeddedObjectStore = ObjectStore &
       target: ObjectName,
       options?: PutOptions,
     ): Promise<StoredObject | WriteRejection | 'NO_OBJECT'>;
+    /** Copies the live object to another name and makes it noncurrent, in one transaction. */
+    move: EmbeddedObjectStore['copy'];
     /** Concatenates 1 to 32 objects of the same bucket into one. */
     compose(
       sources: readonly SourceObject[],
@@ -112,7 +114,7 @@ export function openDirectoryObjectStore(options: DirectoryObjectStoreOptions): 
     ...openBuckets(context, options),
     copy: (source, target, copyOptions) => copyObject(context, { source, target, ...copyOptions }),
     compose: (sources, target, composeOptions) => composeObject(context, { sources, target, ...composeOptions }),
-    move: changes.move,
+    move: (source, target, moveOptions) => moveObject(context, { source, target, ...moveOptions }),
     patch: changes.patch,
     remove: changes.remove,
     uploads: openUploadSessions({ ...context, table }),
@@ -178,9 +180,20 @@ async function put(
   }
 }
 
+type Copy = PutOptions & { readonly source: SourceObject; readonly target: ObjectName };
+
+async function moveObject(context: Context, move: Copy) {
+  const freed: string[] = [];
+  const outcome = await copyObject(context, move, (object) => void freed.push(...context.changes.retire(object)));
+  await context.changes.removeUnreferenced(freed);
+  return outcome;
+}
+
+/** `afterCopy` gets the source, in the transaction of the copy. */
 async function copyObject(
   { index, changes }: Context,
-  copy: PutOptions & { readonly source: SourceObject; readonly target: ObjectName },
+  copy: Copy,
+  afterCopy: (source: StoredObject) => void = () => {},
 ) {
   const { source, target, attributes, preconditions = {} } = copy;
   assertName(findObjectNameProblem(target));
@@ -193,12 +206,17 @@ async function copyObject(
   }
   const { blobId, object } = found;
   const { sizeBytes, crc32c, md5, componentCount } = object;
-  return changes.commit({
+  const change = {
     target,
     blob: { blobId, sizeBytes, crc32c, md5 },
     attributes: { ...attributesOf(object), ...attributes },
     preconditions,
     componentCount,
+  };
+  return changes.commit(change, (outcome) => {
+    if (typeof outcome !== 'string') {
+      afterCopy(object);
+    }
   });
 }
 

@@ -1,7 +1,6 @@
 import type { Blob, BlobDirectory } from '#infra/embedded/cloud-storage/store/blob-directory.ts';
 import type { ObjectIndex } from '#infra/embedded/cloud-storage/store/object-index.ts';
 import {
-  attributesOf,
   findFailedPrecondition,
   type ObjectAttributes,
   type Preconditions,
@@ -37,6 +36,8 @@ export function openObjectChanges(context: ObjectChangesContext) {
   const { database, index, clock } = context;
   return {
     removeUnreferenced: (blobIds: readonly string[]) => removeUnreferenced(context, blobIds),
+    /** Makes a live object noncurrent, within a transaction; returns the blobs that may be unreferenced now. */
+    retire: (object: StoredObject) => retire(context, object),
     /** Makes the blob the object's live generation. `within` runs in the same transaction, whatever the outcome. */
     async commit(
       change: NewGeneration,
@@ -54,9 +55,6 @@ export function openObjectChanges(context: ObjectChangesContext) {
         await removeUnreferenced(context, candidates);
       }
     },
-    /** Moves the live object to another name in its bucket, as a new generation; copies no bytes. */
-    move: (source: ObjectName, newName: string, conditions: MoveConditions) =>
-      moveObject(context, { source, target: { bucket: source.bucket, name: newName }, conditions }),
     patch(
       target: ObjectName,
       { generation, attributes, preconditions }: ObjectPatch,
@@ -87,8 +85,7 @@ export function openObjectChanges(context: ObjectChangesContext) {
           return 'CONFLICT';
         }
         if (generation === undefined) {
-          index.retire(found, clock.now());
-          freed.push(...index.prune(target, clock.now()));
+          freed.push(...retire(context, found));
         } else {
           freed.push(...index.delete(found));
         }
@@ -103,12 +100,6 @@ export function openObjectChanges(context: ObjectChangesContext) {
 async function removeUnreferenced({ blobs, index }: ObjectChangesContext, blobIds: readonly string[]): Promise<void> {
   await blobs.remove(blobIds.filter((blobId) => !index.isReferenced(blobId)));
 }
-
-export type MoveConditions = {
-  /** On the object at the new name, if any. */
-  readonly preconditions: Preconditions;
-  readonly sourcePreconditions: Preconditions;
-};
 
 export type ObjectPatch = {
   readonly generation?: string | undefined;
@@ -129,45 +120,9 @@ export function findWriteRejection(
   return findFailedPrecondition(index.find(target)?.object, preconditions) === undefined ? undefined : 'CONFLICT';
 }
 
-type Move = { readonly source: ObjectName; readonly target: ObjectName; readonly conditions: MoveConditions };
-
-async function moveObject(
-  context: ObjectChangesContext,
-  move: Move,
-): Promise<StoredObject | WriteRejection | 'NO_OBJECT'> {
-  const freed: string[] = [];
-  const outcome = context.database.transaction(() => moveGeneration(context, move, freed));
-  await removeUnreferenced(context, freed);
-  return outcome;
-}
-
-function moveGeneration(context: ObjectChangesContext, move: Move, freed: string[]) {
-  const { index, clock } = context;
-  const { source, target, conditions } = move;
-  const found = index.find(source);
-  if (found === undefined) {
-    return 'NO_OBJECT';
-  }
-  const sourceFailed = findFailedPrecondition(found.object, conditions.sourcePreconditions) !== undefined;
-  const rejection = sourceFailed ? 'CONFLICT' : findWriteRejection(index, target, conditions.preconditions);
-  if (rejection !== undefined) {
-    return rejection;
-  }
-  const { sizeBytes, crc32c, md5, componentCount } = found.object;
-  const moved = insertGeneration(
-    context,
-    {
-      target,
-      blob: { blobId: found.blobId, sizeBytes, crc32c, md5 },
-      attributes: attributesOf(found.object),
-      preconditions: conditions.preconditions,
-      componentCount,
-    },
-    freed,
-  );
-  index.retire(found.object, clock.now());
-  freed.push(...index.prune(source, clock.now()));
-  return moved;
+function retire({ index, clock }: ObjectChangesContext, object: StoredObject): readonly string[] {
+  index.retire(object, clock.now());
+  return index.prune(object, clock.now());
 }
 
 function insertGeneration(context: ObjectChangesContext, change: NewGeneration, freed: string[]): StoredObject {

@@ -10,6 +10,7 @@ export type VmIdentityClaims = VmIdentity & { readonly createdAt: number };
 
 /** Signs identity tokens for the VMs of the embedded cloud, as Google does for those of Compute Engine. */
 export type VmIdentityIssuer = {
+  /** Google's; the keys are not. */
   readonly issuer: string;
   readonly projectId: string;
   readonly projectNumber: number;
@@ -28,8 +29,6 @@ export type VmIdentityOptions = {
   readonly clock: Clock;
   readonly projectId: string;
   readonly serviceAccountEmail: string;
-  /** Defaults to Google's issuer; the keys are never Google's. */
-  readonly issuer?: string;
 };
 
 /** The embedded cloud has one project; Google's project numbers have twelve digits. */
@@ -46,7 +45,7 @@ const SCHEMA =
 
 /** The key is created once and stored in the database: tokens stay valid across restarts of the cloud. */
 export async function openVmIdentityIssuer(options: VmIdentityOptions): Promise<VmIdentityIssuer> {
-  const { clock, projectId, serviceAccountEmail, issuer = GOOGLE_TOKEN_ISSUER } = options;
+  const { clock, projectId, serviceAccountEmail } = options;
   const jwk = readKey(options.database) ?? (await createKey(options.database));
   const key = await importJWK(jwk, ALGORITHM);
   const { kty, n, e, kid } = jwk;
@@ -62,7 +61,7 @@ export async function openVmIdentityIssuer(options: VmIdentityOptions): Promise<
     };
     return new SignJWT(claims)
       .setProtectedHeader({ alg: ALGORITHM, kid: String(kid), typ: 'JWT' })
-      .setIssuer(issuer)
+      .setIssuer(GOOGLE_TOKEN_ISSUER)
       .setSubject(accountId)
       .setAudience(audience)
       .setIssuedAt(issuedAt)
@@ -72,7 +71,7 @@ export async function openVmIdentityIssuer(options: VmIdentityOptions): Promise<
 
   const publicKey: JWK = { kty: String(kty), n: String(n), e: String(e), kid: String(kid), alg: ALGORITHM, use: 'sig' };
   return {
-    issuer,
+    issuer: GOOGLE_TOKEN_ISSUER,
     projectId,
     projectNumber: PROJECT_NUMBER,
     serviceAccountEmail,

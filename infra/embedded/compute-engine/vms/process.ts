@@ -11,6 +11,7 @@ import {
   linkTemporaryDirectory,
   unlinkTemporaryDirectory,
 } from '#infra/embedded/compute-engine/vms/temporary-directory.ts';
+import { ignoreMissing } from '#infra/embedded/data-dir/ignore-missing.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 
 /** The serial port log keeps the newest output, between half of this limit and all of it; Compute Engine keeps 1 MB. */
@@ -171,10 +172,4 @@ function startupPathOf(directory: string): string {
 async function writeExecutable(path: string, content: string): Promise<void> {
   await writeFile(path, content);
   await chmod(path, 0o755);
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) {
-    throw error;
-  }
 }

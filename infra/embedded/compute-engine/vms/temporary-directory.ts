@@ -1,5 +1,6 @@
 import { lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ignoreMissing } from '#infra/embedded/data-dir/ignore-missing.ts';
 
 /**
  * Where the short paths of temporary directories are, whatever the path of the data directory: a Unix socket's path has
@@ -39,12 +40,6 @@ export async function unlinkTemporaryDirectory({ instanceId, directory }: Vm): P
 }
 
 async function isLinkTo(link: string, target: string): Promise<boolean> {
-  try {
-    return (await lstat(link)).isSymbolicLink() && (await readlink(link)) === target;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
-      return false;
-    }
-    throw error;
-  }
+  const found = await lstat(link).catch(ignoreMissing);
+  return found?.isSymbolicLink() === true && (await readlink(link).catch(ignoreMissing)) === target;
 }

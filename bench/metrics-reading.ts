@@ -53,7 +53,7 @@ async function readMillion(): Promise<readonly BenchRow[]> {
       await writePart(objects, lines, { number: part + 1 });
     }
     const cache = new PartCache();
-    const owner = { jobId: 'digits', jobDir: 'gs://jobs/digits', attempt: 1, createdAt: 0 };
+    const owner = { jobId: 'digits', spec: { jobDir: 'gs://jobs/digits' }, attempt: 1, createdAt: 0 };
     const index = async () => {
       const listed = await listParts(objects, owner);
       return readSeriesIndex({ objects }, cache, { jobId: 'digits', listed });

@@ -23,6 +23,9 @@ const NAME_BYTES_MAX = 1_024;
 /** A download must end within the time that the function has for a request; larger files are copied from the bucket. */
 const DOWNLOAD_BYTES_MAX = 2 ** 30;
 
+/** A response of known length is limited to 32 MiB on Cloud Run, a stream is not (docs, "Quotas and limits"). */
+const SENT_AT_ONCE_BYTES_MAX = 2 ** 24;
+
 /**
  * A file that a program wrote must never become a page of this origin: it is always a download, of no type that a
  * browser displays, and has no rights should a browser display it all the same.
@@ -98,25 +101,16 @@ async function sendObject({ objects }: FilePorts, info: ObjectInfo, rangeHeader:
   if (bytes === undefined) {
     throw errorResponse(404, `${toGsUri(info)} was replaced or deleted just now.`, 'Download it again.');
   }
+  const length = endByte - startByte;
   const fileName = info.name.slice(info.name.lastIndexOf('/') + 1);
   const headers = {
     ...DOWNLOAD_HEADERS,
     etag: etagOf(info),
     'content-disposition': `attachment; filename*=UTF-8''${encodeFileName(fileName)}`,
-    ...(range === null
-      ? { 'content-length': String(info.sizeBytes) }
-      : {
-          'content-length': String(endByte - startByte),
-          'content-range': `bytes ${startByte}-${endByte - 1}/${info.sizeBytes}`,
-        }),
+    ...(length <= SENT_AT_ONCE_BYTES_MAX && { 'content-length': String(length) }),
+    ...(range !== null && { 'content-range': `bytes ${startByte}-${endByte - 1}/${info.sizeBytes}` }),
   };
-  // A response of known length is limited to 32 MiB on Cloud Run, a stream is not (docs, "Quotas and limits").
-  const isStreamed = endByte - startByte > 2 ** 24;
-  const { 'content-length': _length, ...withoutLength } = headers;
-  return new Response(Readable.toWeb(bytes) as ReadableStream, {
-    status: range === null ? 200 : 206,
-    headers: isStreamed ? withoutLength : headers,
-  });
+  return new Response(Readable.toWeb(bytes) as ReadableStream, { status: range === null ? 200 : 206, headers });
 }
 
 function etagOf({ generation }: ObjectInfo): string {

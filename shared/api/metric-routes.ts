@@ -75,9 +75,8 @@ async function list(
   if ('tuningId' in submitted) {
     return { jobId: submitted.tuningId, listed: NONE };
   }
-  const { jobId, attempt, createdAt, spec } = submitted;
   try {
-    return { jobId, listed: await listParts(ports.objects, { jobId, attempt, createdAt, jobDir: spec.jobDir }) };
+    return { jobId: submitted.jobId, listed: await listParts(ports.objects, submitted) };
   } catch (error) {
     if (error instanceof AccessDeniedError) {
       throw errorResponse(403, error.message, 'Grant the role to the service account of the api function.');

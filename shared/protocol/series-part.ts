@@ -62,9 +62,9 @@ export function parsePartLine(line: string): SeriesColumns | { readonly omitted:
   }
   const columns = {
     name,
-    times: toNumbers(times, at),
-    steps: steps === undefined ? null : toNumbers(steps, 0),
-    values: toValues(values),
+    times: toColumn(times, (time) => readFinite(time, at)),
+    steps: steps === undefined ? null : toColumn(steps, (step) => readFinite(step)),
+    values: toColumn(values, readValue),
   };
   const { length = 0 } = columns.values ?? {};
   const isEven = columns.times?.length === length && (columns.steps === null || columns.steps?.length === length);
@@ -91,32 +91,23 @@ function parseOmission(omitted: unknown) {
     : undefined;
 }
 
-function toNumbers(given: unknown, offset: number): Float64Array | undefined {
+function toColumn(given: unknown, read: (value: unknown) => number | undefined): Float64Array | undefined {
   if (!Array.isArray(given) || given.length > POINTS_PER_LINE_MAX) {
     return undefined;
   }
-  const numbers = new Float64Array(given.length);
+  const column = new Float64Array(given.length);
   for (let index = 0; index < given.length; index += 1) {
-    const number: unknown = given[index];
-    if (typeof number !== 'number' || !Number.isFinite(number + offset)) {
+    const number = read(given[index]);
+    if (number === undefined) {
       return undefined;
     }
-    numbers[index] = number + offset;
+    column[index] = number;
   }
-  return numbers;
+  return column;
 }
 
-function toValues(given: unknown): Float64Array | undefined {
-  if (!Array.isArray(given) || given.length > POINTS_PER_LINE_MAX) {
-    return undefined;
-  }
-  const values = new Float64Array(given.length);
-  for (let index = 0; index < given.length; index += 1) {
-    const value = given[index];
-    if (typeof value !== 'number' && !NON_FINITE_VALUES.includes(value)) {
-      return undefined;
-    }
-    values[index] = Number(value);
-  }
-  return values;
-}
+const readFinite = (value: unknown, offset = 0) =>
+  typeof value === 'number' && Number.isFinite(value + offset) ? value + offset : undefined;
+
+const readValue = (value: unknown) =>
+  typeof value === 'number' || NON_FINITE_VALUES.some((one) => one === value) ? Number(value) : undefined;

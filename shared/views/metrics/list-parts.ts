@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { Job } from '#shared/domain/job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { AccessDeniedError, type ObjectInfo, type ObjectStore } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { parsePartName, SERIES_PREFIX, type SeriesPartName } from '#shared/protocol/series-part.ts';
@@ -16,12 +18,7 @@ export type SeriesParts = {
 };
 
 /** The job whose metrics are read. */
-export type SeriesOwner = {
-  readonly jobId: string;
-  readonly jobDir: string;
-  readonly attempt: number;
-  readonly createdAt: number;
-};
+export type SeriesOwner = Pick<Job, 'jobId' | 'attempt' | 'createdAt'> & { readonly spec: Pick<JobSpec, 'jobDir'> };
 
 /** Agents write at most 256 parts of each kind for each replica and attempt. */
 const PARTS_COUNT_MAX = 5_000;
@@ -33,7 +30,7 @@ const CLOCK_ERROR_MS = 60_000;
 
 /** Lists the parts of a job. Throws AccessDeniedError if the bucket may not be listed. */
 export async function listParts(objects: ObjectStore, owner: SeriesOwner): Promise<SeriesParts> {
-  const { bucket, name } = parseGsUri(owner.jobDir);
+  const { bucket, name } = parseGsUri(owner.spec.jobDir);
   const prefix = `${name === '' ? '' : `${name.replace(/\/$/, '')}/`}${SERIES_PREFIX}${owner.jobId}/`;
   const parts: SeriesPart[] = [];
   let ignoredCount = 0;

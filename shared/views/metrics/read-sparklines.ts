@@ -75,9 +75,8 @@ async function readLine(ports: MetricPorts, caches: SparklineCaches, { job, name
 
 /** Undefined without permission: the screen of the job says so; in a list, it is a job without a line. */
 async function listReadable({ objects }: MetricPorts, job: Job): Promise<SeriesParts | undefined> {
-  const { jobId, attempt, createdAt, spec } = job;
   try {
-    return await listParts(objects, { jobId, attempt, createdAt, jobDir: spec.jobDir });
+    return await listParts(objects, job);
   } catch (error) {
     if (error instanceof AccessDeniedError) {
       return undefined;

@@ -1,6 +1,5 @@
 import type { IdentifyCaller } from '#shared/api/identify-callers.ts';
 import type { VmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
-import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
@@ -14,13 +13,11 @@ import type { NotificationLog } from '#shared/ports/notification-log.ts';
 import type { NotificationSender } from '#shared/ports/notification-sender.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { PageAssets } from '#shared/ports/page-assets.ts';
-import type { Submitted } from '#shared/ports/read-submitted.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { SecretReader } from '#shared/ports/secret-reader.ts';
 import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 import type { UpdatePublisher } from '#shared/ports/update-publisher.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
-import type { JobView } from '#shared/protocol/job-view.ts';
 import type { NotificationChannels } from '#shared/protocol/notification-channels.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
@@ -34,8 +31,6 @@ export type FunctionPorts = {
   readonly capacity: CapacityHistory;
   readonly bus: MessageBus;
   readonly updates: UpdatePublisher;
-  /** A job or tuning as users see it. */
-  readonly view: (submitted: Submitted, now: TimestampMs) => Promise<JobView>;
   readonly vms: VmProvider;
   readonly objects: ObjectStore;
   readonly registry: ImageRegistry;

@@ -56,7 +56,6 @@ import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environ
 import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 import { createUpdatePublisher } from '#shared/views/job-update.ts';
-import { createViewer } from '#shared/views/view-submitted.ts';
 
 /** Where public buckets are that the embedded cloud does not have. */
 const PUBLIC_STORAGE = 'https://storage.googleapis.com';
@@ -114,7 +113,6 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     ...state,
     bus: queue,
     updates: createUpdatePublisher({ ...state, bus: queue, logger, pageUrl }),
-    view: createViewer(state),
     vms: withOutages(vms, outages),
     objects,
     logs,

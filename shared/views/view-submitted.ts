@@ -22,11 +22,6 @@ export type ViewPorts = {
   readonly curves: CurveStore;
 };
 
-/** Renders jobs and tunings, for the use cases that send or store what users see of them. */
-export function createViewer(ports: ViewPorts): (submitted: Submitted, now: TimestampMs) => Promise<JobView> {
-  return (submitted, now) => viewSubmitted(ports, submitted, now);
-}
-
 /** A job or a tuning, with what its view shows besides. */
 export async function viewSubmitted(ports: ViewPorts, submitted: Submitted, now: TimestampMs): Promise<JobView> {
   return 'tuningId' in submitted

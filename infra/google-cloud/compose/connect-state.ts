@@ -9,7 +9,6 @@ import { createFirestoreNotificationLog } from '#infra/google-cloud/firestore/fi
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
 import { createFirestoreTuningStore } from '#infra/google-cloud/firestore/firestore-tuning-store.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
-import { createViewer } from '#shared/views/view-submitted.ts';
 
 export type StateSettings = Settings<'PROJECT_ID' | 'FIRESTORE_DATABASE' | 'FIRESTORE_EMULATOR_HOST'>;
 
@@ -25,7 +24,7 @@ export function connectState(settings: StateSettings) {
     preferRest: true,
     auth: authFor(settings.FIRESTORE_EMULATOR_HOST),
   });
-  const ports = {
+  return {
     clock,
     timeouts: TIMEOUTS,
     jobs: createFirestoreJobStore(firestore, clock),
@@ -36,5 +35,4 @@ export function connectState(settings: StateSettings) {
     changes: createFirestoreChangeFeed(firestore, `${settings.PROJECT_ID}/${settings.FIRESTORE_DATABASE}`, clock),
     notifications: createFirestoreNotificationLog(firestore),
   };
-  return { ...ports, view: createViewer(ports) };
 }

@@ -13,8 +13,8 @@ import {
   reportedUpload,
 } from '#shared/use-cases/intake/reported-submission.ts';
 import { listFailedMessages } from '#shared/use-cases/intake/submit-message.ts';
+import { isNewer, updateReport } from '#shared/use-cases/intake/update-report.ts';
 import { logVerdict } from '#shared/use-cases/log-lines.ts';
-import { isNewer, updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 export type ReportUnhandledPorts = {
   readonly objects: ObjectStore;

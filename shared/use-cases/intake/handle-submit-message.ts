@@ -8,7 +8,7 @@ import { redeliverIfTransient, reportSubmission } from '#shared/use-cases/intake
 import { type ReportedSubmission, reportedMessage } from '#shared/use-cases/intake/reported-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 import { recordFailedDelivery, type SubmitMessage } from '#shared/use-cases/intake/submit-message.ts';
-import { updateReport } from '#shared/use-cases/reports/update-report.ts';
+import { updateReport } from '#shared/use-cases/intake/update-report.ts';
 
 /**
  * Submits a job file that was published on the submit topic. If it is not accepted, the report is

@@ -4,7 +4,7 @@ import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts
 import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
 import type { ReportedSubmission } from '#shared/use-cases/intake/reported-submission.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
-import { updateReport } from '#shared/use-cases/reports/update-report.ts';
+import { updateReport } from '#shared/use-cases/intake/update-report.ts';
 
 /**
  * Writes the outcome of a submission to its report. The report of an accepted job is written by its own job updates;

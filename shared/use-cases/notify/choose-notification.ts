@@ -1,23 +1,17 @@
 import { classOf } from '#shared/domain/cause.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { NOTIFIED_STATES, type NotifiedState } from '#shared/domain/notification.ts';
-import type { JobStore } from '#shared/ports/job-store.ts';
 import { readSubmitted, type Submitted } from '#shared/ports/read-submitted.ts';
-import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import type { JobUpdateMessage, JobUpdatesMessage } from '#shared/protocol/job-update.ts';
-import type { JobView } from '#shared/protocol/job-view.ts';
 import type { NotificationChannel } from '#shared/protocol/notification-channels.ts';
 import { describeJob, describeRefusal, describeTest } from '#shared/use-cases/notify/describe-job.ts';
 import type { Notification } from '#shared/use-cases/notify/render/notification.ts';
+import { type ViewPorts, viewSubmitted } from '#shared/views/view-submitted.ts';
 
 /** An update of a job that ended longer ago is a repetition, such as one that an upload of the same package causes. */
 const ENDED_AGE_MS_MAX = 7 * 86_400_000;
 
-export type ChoicePorts = {
-  readonly jobs: JobStore;
-  readonly tunings: TuningStore;
-  /** A job or tuning as users see it. */
-  readonly view: (submitted: Submitted, now: TimestampMs) => Promise<JobView>;
+export type ChoicePorts = ViewPorts & {
   /** The address of the page, for links to it; undefined if the deployment has none. */
   readonly pageUrl?: string | undefined;
 };
@@ -69,7 +63,7 @@ async function ofJob(
   ) {
     return null;
   }
-  const view = await ports.view(submitted, now);
+  const view = await viewSubmitted(ports, submitted, now);
   const content = describeJob(view, { state, pageUrl: ports.pageUrl, update: message });
   return { notificationId: `${jobId}-${attempt}-${state}-${channel}`, ...content };
 }

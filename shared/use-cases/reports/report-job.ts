@@ -1,20 +1,12 @@
 import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
-import type { JobStore } from '#shared/ports/job-store.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
-import { readSubmitted, type Submitted } from '#shared/ports/read-submitted.ts';
-import type { TuningStore } from '#shared/ports/tuning-store.ts';
+import { readSubmitted } from '#shared/ports/read-submitted.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
-import type { JobView } from '#shared/protocol/job-view.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
-import { updateReport } from '#shared/use-cases/reports/update-report.ts';
+import { updateReport } from '#shared/use-cases/intake/update-report.ts';
+import { type ViewPorts, viewSubmitted } from '#shared/views/view-submitted.ts';
 
-export type ReportPorts = {
-  readonly jobs: JobStore;
-  readonly tunings: TuningStore;
-  readonly objects: ObjectStore;
-  /** A job or tuning as users see it. */
-  readonly view: (submitted: Submitted, now: TimestampMs) => Promise<JobView>;
-};
+export type ReportPorts = ViewPorts & { readonly objects: ObjectStore };
 
 /**
  * Writes the current state of a job or a tuning to the report beside its upload, for users with nothing but `gcloud
@@ -33,7 +25,7 @@ export async function reportJob(ports: ReportPorts, jobId: string, now: Timestam
     if (current === undefined) {
       return null;
     }
-    const job = await ports.view(current, now);
+    const job = await viewSubmitted(ports, current, now);
     return { verdict: 'ACCEPTED', source: source.uri, jobId, problems: [], warnings: [...current.warnings], job };
   });
 }

@@ -8,7 +8,6 @@ import { createApiApp } from '#shared/api/api-app.ts';
 import { jobUpdatesMessageSchema } from '#shared/protocol/job-update.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { deliverNotification } from '#shared/use-cases/notify/deliver-notification.ts';
-import { createViewer } from '#shared/views/view-submitted.ts';
 import { openApiUnderTest } from '../../support/api/api-under-test.ts';
 import { runCli, startTestCloud, type TestCloud } from '../../support/cli/test-cloud.ts';
 import { startWebhookServer, type WebhookServer } from '../../support/notifications/webhook-server.ts';
@@ -31,7 +30,7 @@ async function start(channels = CHANNELS): Promise<void> {
   const stores = await openApiUnderTest();
   const secrets = { read: async (name: string) => (name === 'hook-key' ? signingKey : `${webhook.url}/${name}`) };
   const sender = createNotificationSender({ allowsPrivateAddresses: true });
-  const ports = { ...stores.ports, view: createViewer(stores.ports), channels, secrets, sender };
+  const ports = { ...stores.ports, channels, secrets, sender };
   const publish = async (_: string, data: object) => {
     const message = jobUpdatesMessageSchema.parse(data);
     await Promise.all(Object.keys(channels).map((channel) => deliverNotification(ports, { channel, message })));

@@ -246,11 +246,8 @@ describe('dead letters of a tuning', () => {
 it('writes no report for the job of a trial, whose tuning has the report of the upload', async () => {
   const trial = { tuningId: 'digits', ordinal: 1, metricIds: ['accuracy'] };
   await ports.jobs.create({ ...queuedJob(), jobId: 'digits_trial_1', trial }, []);
-  const reading = {
-    ...ports,
-    objects: {} as ReportPorts['objects'],
-    view: () => Promise.reject(new Error('No view.')),
-  };
+  const none = {} as ReportPorts['objects'] & ReportPorts['replicas'] & ReportPorts['curves'];
+  const reading = { ...ports, objects: none, replicas: none, curves: none };
   await expect(reportJob(reading, 'digits_trial_1', 1_000)).resolves.toBeUndefined();
 });
 

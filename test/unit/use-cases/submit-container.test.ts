@@ -5,7 +5,6 @@ import { handleSubmitMessage } from '#shared/use-cases/intake/handle-submit-mess
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 import { reportJob } from '#shared/use-cases/reports/report-job.ts';
-import { createViewer } from '#shared/views/view-submitted.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
 import { exampleRegistry } from '../../support/api/example-registry.ts';
 
@@ -75,7 +74,7 @@ describe('a container', () => {
       { role: 'worker', ...image },
     ];
     expect(body.images).toEqual(images);
-    await reportJob({ ...cloud.ports, view: createViewer(cloud.ports) }, body.jobId, 2_000);
+    await reportJob(cloud.ports, body.jobId, 2_000);
     expect(await reportOf('submitted/digits.report.json')).toMatchObject({ job: { images } });
   });
 

@@ -11,7 +11,6 @@ import { jobUpdatesMessageSchema } from '#shared/protocol/job-update.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { type ChoicePorts, chooseNotification } from '#shared/use-cases/notify/choose-notification.ts';
 import { messageOfUpdate } from '#shared/views/job-update.ts';
-import { createViewer } from '#shared/views/view-submitted.ts';
 import { jobAfter, queuedJob } from '../../../support/domain/example-job.ts';
 import { closedTuning } from '../../../support/domain/example-tuning.ts';
 
@@ -35,13 +34,13 @@ let ports: ChoicePorts;
 
 beforeEach(() => {
   database = openDatabase(':memory:');
-  const stores = {
+  ports = {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
     tunings: openSqliteTuningStore(database),
     curves: openSqliteCurveStore(database),
+    pageUrl: 'https://page.example',
   };
-  ports = { ...stores, view: createViewer(stores), pageUrl: 'https://page.example' };
 });
 afterEach(() => database.close());
 

@@ -7,6 +7,18 @@ export type CommandEntry = {
   readonly load: () => Promise<Command>;
 };
 
+/** The commands that gcloud has for each kind of job. */
+const JOB_COMMANDS = {
+  list: async () => (await import('#cli/commands/jobs-list.ts')).jobsList,
+  describe: async () => (await import('#cli/commands/jobs-describe.ts')).jobsDescribe,
+  'stream-logs': async () => (await import('#cli/commands/jobs-stream-logs.ts')).jobsStreamLogs,
+  cancel: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
+} as const;
+
+function sameAsJobs<Group extends string, Verb extends keyof typeof JOB_COMMANDS>(group: Group, verb: Verb) {
+  return { name: `${group} ${verb}`, summary: `Same as jobs ${verb}`, load: JOB_COMMANDS[verb] } as const;
+}
+
 /** All commands, in the order of the help. */
 export const COMMANDS = [
   {
@@ -52,17 +64,17 @@ export const COMMANDS = [
   {
     name: 'jobs list',
     summary: 'List jobs, newest first',
-    load: async () => (await import('#cli/commands/jobs-list.ts')).jobsList,
+    load: JOB_COMMANDS.list,
   },
   {
     name: 'jobs describe',
     summary: 'Show the state, cause, attempts, replicas and price of a job',
-    load: async () => (await import('#cli/commands/jobs-describe.ts')).jobsDescribe,
+    load: JOB_COMMANDS.describe,
   },
   {
     name: 'jobs stream-logs',
     summary: 'Print the log of a job and follow it until the job ends',
-    load: async () => (await import('#cli/commands/jobs-stream-logs.ts')).jobsStreamLogs,
+    load: JOB_COMMANDS['stream-logs'],
   },
   {
     name: 'jobs wait',
@@ -72,7 +84,7 @@ export const COMMANDS = [
   {
     name: 'jobs cancel',
     summary: 'Cancel jobs',
-    load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
+    load: JOB_COMMANDS.cancel,
   },
   {
     name: 'exec',
@@ -89,26 +101,10 @@ export const COMMANDS = [
     summary: 'Delete the VM that a failed job keeps for a look',
     load: async () => (await import('#cli/commands/jobs-release.ts')).jobsRelease,
   },
-  {
-    name: 'custom-jobs list',
-    summary: 'Same as jobs list',
-    load: async () => (await import('#cli/commands/jobs-list.ts')).jobsList,
-  },
-  {
-    name: 'custom-jobs describe',
-    summary: 'Same as jobs describe',
-    load: async () => (await import('#cli/commands/jobs-describe.ts')).jobsDescribe,
-  },
-  {
-    name: 'custom-jobs stream-logs',
-    summary: 'Same as jobs stream-logs',
-    load: async () => (await import('#cli/commands/jobs-stream-logs.ts')).jobsStreamLogs,
-  },
-  {
-    name: 'custom-jobs cancel',
-    summary: 'Same as jobs cancel',
-    load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
-  },
+  sameAsJobs('custom-jobs', 'list'),
+  sameAsJobs('custom-jobs', 'describe'),
+  sameAsJobs('custom-jobs', 'stream-logs'),
+  sameAsJobs('custom-jobs', 'cancel'),
   {
     name: 'hp-tuning-jobs create',
     summary: 'Submit a tuning job with the flags of Vertex AI',
@@ -124,16 +120,8 @@ export const COMMANDS = [
     summary: 'Show the best values, progress and cost of a tuning job',
     load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsDescribe,
   },
-  {
-    name: 'hp-tuning-jobs stream-logs',
-    summary: 'Same as jobs stream-logs',
-    load: async () => (await import('#cli/commands/jobs-stream-logs.ts')).jobsStreamLogs,
-  },
-  {
-    name: 'hp-tuning-jobs cancel',
-    summary: 'Same as jobs cancel',
-    load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
-  },
+  sameAsJobs('hp-tuning-jobs', 'stream-logs'),
+  sameAsJobs('hp-tuning-jobs', 'cancel'),
   {
     name: 'trials',
     summary: 'List the trials of a tuning job, best first, or show one of them',

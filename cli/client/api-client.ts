@@ -87,14 +87,20 @@ const trialDetailSchema = trialViewSchema.extend({ curve: curveSchema.shape.poin
 
 const jobListSchema = z.object({ jobs: z.array(jobViewSchema), nextPageToken: z.string().optional() });
 
+type Sent = { readonly method?: 'POST'; readonly body?: string };
+
+const JSON_BODY = { 'content-type': 'application/json' };
+
 /**
  * Client of Dropforge's HTTP API. Calls throw Failure with the server's message for an error response; NotFound for
  * 404, RetryableFailure for 429 and 503.
  */
 export function createApiClient({ url, authorize, remedies, pollIntervals }: Api, signal: AbortSignal): ApiClient {
   const urlOf = (jobId: string, rest = '') => `${url}/v1/jobs/${encodeURIComponent(jobId)}${rest}`;
-  const request = async <T>(resourceUrl: string, schema: z.ZodType<T>, method: 'GET' | 'POST' = 'GET'): Promise<T> =>
-    requestJson(resourceUrl, schema, { method, signal, remedies, headers: await authorize() });
+  const request = async <T>(resourceUrl: string, schema: z.ZodType<T>, options: Sent = {}): Promise<T> => {
+    const headers = { ...(options.body !== undefined && JSON_BODY), ...(await authorize()) };
+    return requestJson(resourceUrl, schema, { ...options, signal, remedies, headers });
+  };
   return {
     pollIntervals,
     async listJobs(countMax) {
@@ -116,19 +122,12 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
       const query = new URLSearchParams({ job: jobId, ...(marker !== undefined && { since: marker }) });
       return request(`${url}/v1/changes?${query}`, changesSchema);
     },
-    cancelJob: (jobId) => request(urlOf(jobId, ':cancel'), jobViewSchema, 'POST'),
-    async openShell(jobId, { replica, command }) {
+    cancelJob: (jobId) => request(urlOf(jobId, ':cancel'), jobViewSchema, { method: 'POST' }),
+    openShell(jobId, { replica, command }) {
       const body = JSON.stringify({ replica, command: command?.slice(0, COMMAND_CHARACTERS_MAX) });
-      const headers = { 'content-type': 'application/json', ...(await authorize()) };
-      return requestJson(urlOf(jobId, ':openShell'), shellTargetSchema, {
-        method: 'POST',
-        body,
-        signal,
-        remedies,
-        headers,
-      });
+      return request(urlOf(jobId, ':openShell'), shellTargetSchema, { method: 'POST', body });
     },
-    releaseVm: (jobId) => request(urlOf(jobId, ':release'), jobViewSchema, 'POST'),
+    releaseVm: (jobId) => request(urlOf(jobId, ':release'), jobViewSchema, { method: 'POST' }),
     readTrials(tuningId, pageToken) {
       const pageSize = String(TRIALS_PER_PAGE_MAX);
       const query = new URLSearchParams({ pageSize, ...(pageToken !== undefined && { pageToken }) });

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Api } from '#cli/client/api-client.ts';
 import { requestJson } from '#cli/client/request-json.ts';
-import { NotFound } from '#cli/core/failure.ts';
+import { unlessNotFound } from '#cli/core/failure.ts';
 import { notificationRecordSchema } from '#shared/ports/notification-log.ts';
 
 const channelSchema = z.object({
@@ -38,15 +38,7 @@ export function createNotificationClient({ url, authorize, remedies }: Api, sign
       const query = channel === undefined ? '' : `?${new URLSearchParams({ channel })}`;
       return (await request(`:test${query}`, testsSchema, 'POST')).tests;
     },
-    async find(notificationId) {
-      try {
-        return await request(`/${encodeURIComponent(notificationId)}`, notificationRecordSchema);
-      } catch (error) {
-        if (error instanceof NotFound) {
-          return undefined;
-        }
-        throw error;
-      }
-    },
+    find: (notificationId) =>
+      unlessNotFound(request(`/${encodeURIComponent(notificationId)}`, notificationRecordSchema)),
   };
 }

@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib';
 import type { File } from '@google-cloud/storage';
 import type { Target } from '#cli/client/find-target.ts';
 import { folderOf, isPattern, literalPrefixOf, matchesPattern, readGsUri } from '#cli/client/gs-uri.ts';
-import { describeError, Failure, NotFound } from '#cli/core/failure.ts';
+import { describeError, Failure, NotFound, unlessNotFound } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
 import { readObject } from '#infra/google-cloud/cloud-storage/read-object.ts';
@@ -88,16 +88,7 @@ export function createObjectClient(
       return files.map(describeFile).filter((object) => matchesName(object.name, name, isRecursive));
     },
     open,
-    async readText(object) {
-      try {
-        return await text(open(object));
-      } catch (error) {
-        if (error instanceof NotFound) {
-          return undefined;
-        }
-        throw error;
-      }
-    },
+    readText: (object) => unlessNotFound(text(open(object))),
     async write(object, body, { isNew = false } = {}) {
       try {
         await writeObject(fileOf(object), body, { ...(isNew && { ifGeneration: '0' }), metadata: {} });

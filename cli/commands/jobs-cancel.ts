@@ -1,8 +1,7 @@
-import { createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
+import { openApi } from '#cli/client/open-api.ts';
 import type { Command, ExitCode } from '#cli/core/command.ts';
 import { describeError } from '#cli/core/failure.ts';
-import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { paintState } from '#cli/render/paint.ts';
 
 export const jobsCancel: Command = {
@@ -10,13 +9,11 @@ export const jobsCancel: Command = {
   flags: GCLOUD_JOB_FLAGS,
   async run(invocation) {
     const { io, operands, print } = invocation;
-    const target = await findTarget(invocation);
-    checkJobFlags(invocation, target);
-    const client = createApiClient(target.api, io.interrupted);
+    const { api } = await openApi(invocation);
     let exitCode: ExitCode = 0;
     for (const jobId of operands) {
       try {
-        const job = await client.cancelJob(jobId);
+        const job = await api.cancelJob(jobId);
         print({ json: job, text: `${job.jobId}  ${paintState(job.state, io.stdout)}` });
       } catch (error) {
         // Continue with the other jobs, because they cost money.

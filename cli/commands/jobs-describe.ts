@@ -1,11 +1,10 @@
-import { type ApiClient, createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
 import { readGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient } from '#cli/client/object-client.ts';
+import { openApi } from '#cli/client/open-api.ts';
 import { listTrials } from '#cli/client/trials.ts';
 import type { Command } from '#cli/core/command.ts';
-import { NotFound } from '#cli/core/failure.ts';
-import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { NotFound, unlessNotFound } from '#cli/core/failure.ts';
+import { GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { describeHistory } from '#cli/render/describe-history.ts';
 import { describeJob } from '#cli/render/describe-job.ts';
 import { describeReport } from '#cli/render/describe-report.ts';
@@ -43,11 +42,9 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
     ...(notes !== undefined && { notes }),
     async run(invocation) {
       const { io, operands, print } = invocation;
-      const target = await findTarget(invocation);
-      checkJobFlags(invocation, target);
+      const { target, api } = await openApi(invocation);
       const objects = createObjectClient(target);
       const [jobId = ''] = operands;
-      const api = createApiClient(target.api, io.interrupted);
       let job: JobView;
       try {
         job = await api.getJob(jobId);
@@ -60,7 +57,8 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
         return 1;
       }
       check?.(job);
-      const history = await readHistory(api, jobId);
+      // A deployment of v0.1.0 keeps no history.
+      const history = (await unlessNotFound(api.getHistory(jobId))) ?? [];
       const trials = isTuningJob(job) ? await listTrials(api, jobId) : [];
       // Intake's warnings are in the report, which the user may have deleted.
       const report = await readReport(objects, readGsUri(job.report));
@@ -74,16 +72,4 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
       return 0;
     },
   };
-}
-
-/** None from a deployment of v0.1.0, which keeps no history. */
-async function readHistory(api: ApiClient, jobId: string): Promise<readonly HistoryEntry[]> {
-  try {
-    return await api.getHistory(jobId);
-  } catch (error) {
-    if (error instanceof NotFound) {
-      return [];
-    }
-    throw error;
-  }
 }

@@ -1,9 +1,9 @@
-import { createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
+import { openApi } from '#cli/client/open-api.ts';
 import type { Command, Flag, Output } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
-import { checkJobFlags, GCLOUD_LIST_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { GCLOUD_LIST_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { readNumber } from '#cli/core/read-number.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paintState } from '#cli/render/paint.ts';
 import { readField } from '#cli/render/read-field.ts';
@@ -47,14 +47,13 @@ export function createListCommand({ isListed, toJson }: ListOptions): Command {
     flags: FLAGS,
     async run(invocation) {
       const { io, flag, print } = invocation;
-      const countMax = readLimit(flag('limit'));
+      const countMax = readNumber(invocation, 'limit', { max: JOBS_COUNT_MAX }) ?? JOBS_COUNT_DEFAULT;
       const matchesFilter = readJobFilter(flag('filter'));
-      const target = await findTarget(invocation);
-      checkJobFlags(invocation, target);
+      const { api } = await openApi(invocation);
       // One more than printed, to detect whether there are more. A filter is applied to all jobs.
       const isComplete = flag('filter') === undefined && isListed === undefined;
       const fetchedMax = isComplete ? countMax + 1 : JOBS_COUNT_MAX;
-      const fetched = await createApiClient(target.api, io.interrupted).listJobs(fetchedMax);
+      const fetched = await api.listJobs(fetchedMax);
       const found = fetched.filter((job) => (isListed?.(job) ?? true) && matchesFilter(job));
       const jobs = found.slice(0, countMax);
       print({ json: jobs.map(toJson), text: formatJobs(jobs, { filter: flag('filter'), output: io.stdout }) });
@@ -66,14 +65,6 @@ export function createListCommand({ isListed, toJson }: ListOptions): Command {
       return 0;
     },
   };
-}
-
-function readLimit(text: string | undefined): number {
-  const countMax = Number(text ?? JOBS_COUNT_DEFAULT);
-  if (!Number.isInteger(countMax) || countMax < 1 || countMax > JOBS_COUNT_MAX) {
-    throw new UsageFailure(`--limit must be a whole number from 1 to ${JOBS_COUNT_MAX}, not '${text}'.`);
-  }
-  return countMax;
 }
 
 function formatJobs(

@@ -1,7 +1,6 @@
-import { createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
+import { openApi } from '#cli/client/open-api.ts';
 import type { Command } from '#cli/core/command.ts';
-import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { paintState } from '#cli/render/paint.ts';
 
 export const jobsRelease: Command = {
@@ -9,9 +8,8 @@ export const jobsRelease: Command = {
   flags: GCLOUD_JOB_FLAGS,
   async run(invocation) {
     const { io, operands, print } = invocation;
-    const target = await findTarget(invocation);
-    checkJobFlags(invocation, target);
-    const job = await createApiClient(target.api, io.interrupted).releaseVm(operands[0] ?? '');
+    const { api } = await openApi(invocation);
+    const job = await api.releaseVm(operands[0] ?? '');
     const vm = job.kept === null ? 'The VM' : `VM ${job.kept.vmName}`;
     print({ json: job, text: `${job.jobId}  ${paintState(job.state, io.stdout)}\n${vm} is being deleted.` });
     return 0;

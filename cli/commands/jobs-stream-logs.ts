@@ -1,7 +1,7 @@
-import { findTarget } from '#cli/client/find-target.ts';
+import { openApi } from '#cli/client/open-api.ts';
 import type { Command } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
-import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { streamJob } from '#cli/submit/stream-job.ts';
 import { trialJobIdOf } from '#shared/tuning/trial.ts';
 
@@ -13,9 +13,8 @@ export const jobsStreamLogs: Command = {
     const { operands, flag } = invocation;
     const [jobId = ''] = operands;
     const streamed = readTrial(jobId, flag('trial'));
-    const target = await findTarget(invocation);
-    checkJobFlags(invocation, target);
-    await streamJob(invocation, target, streamed);
+    const { api } = await openApi(invocation);
+    await streamJob(invocation, api, streamed);
     return 0;
   },
 };

@@ -1,9 +1,9 @@
-import { createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
 import { followJob, reportInterruption } from '#cli/client/follow-job.ts';
+import { openApi } from '#cli/client/open-api.ts';
 import type { Command } from '#cli/core/command.ts';
-import { Failure, UsageFailure } from '#cli/core/failure.ts';
-import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { Failure } from '#cli/core/failure.ts';
+import { GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { readNumber } from '#cli/core/read-number.ts';
 import { describeEnd } from '#cli/render/describe-job.ts';
 import { paintState } from '#cli/render/paint.ts';
 
@@ -18,14 +18,13 @@ export const jobsWait: Command = {
   ],
   notes: 'Exits with 0 if the job SUCCEEDED, and with 1 otherwise, including when --timeout expires.',
   async run(invocation) {
-    const { io, operands, flag, print } = invocation;
-    const timeoutSeconds = readTimeout(flag('timeout'));
-    const target = await findTarget(invocation);
-    checkJobFlags(invocation, target);
+    const { io, operands, print } = invocation;
+    const timeoutSeconds = readNumber(invocation, 'timeout', { max: TIMEOUT_SECONDS_MAX, isSeconds: true });
     const [jobId = ''] = operands;
     const timeout = timeoutSeconds === undefined ? undefined : AbortSignal.timeout(timeoutSeconds * 1_000);
     const signal = timeout === undefined ? io.interrupted : AbortSignal.any([io.interrupted, timeout]);
-    const work = followJob(createApiClient(target.api, signal), jobId, { signal }).catch((error: unknown) => {
+    const { api } = await openApi(invocation, signal);
+    const work = followJob(api, jobId, { signal }).catch((error: unknown) => {
       throw timeout?.aborted && !io.interrupted.aborted
         ? new Failure(`Job ${jobId} did not end within ${timeoutSeconds} s. It is still running.`)
         : error;
@@ -36,13 +35,3 @@ export const jobsWait: Command = {
     return job.state === 'SUCCEEDED' ? 0 : 1;
   },
 };
-
-function readTimeout(text: string | undefined): number | undefined {
-  const seconds = Number(text?.replace(/s$/, ''));
-  if (text !== undefined && !(Number.isInteger(seconds) && seconds >= 1 && seconds <= TIMEOUT_SECONDS_MAX)) {
-    throw new UsageFailure(
-      `--timeout must be a whole number of seconds from 1 to ${TIMEOUT_SECONDS_MAX}, not '${text}'.`,
-    );
-  }
-  return text === undefined ? undefined : seconds;
-}

@@ -1,9 +1,9 @@
-import { createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
+import { openApi } from '#cli/client/open-api.ts';
 import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
-import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { readNumber } from '#cli/core/read-number.ts';
 import {
   describeNoSeries,
   describeOmitted,
@@ -11,7 +11,12 @@ import {
   formatSeries,
   toPointRows,
 } from '#cli/render/describe-metrics.ts';
-import { SERIES_PER_REQUEST_MAX, SERIES_POINTS_MAX, type SeriesKind } from '#shared/protocol/metric-series.ts';
+import {
+  SERIES_PER_REQUEST_MAX,
+  SERIES_POINTS_MAX,
+  type SeriesKind,
+  type SeriesPage,
+} from '#shared/protocol/metric-series.ts';
 
 /** A screen of text; machine-readable formats have as many as the API gives. */
 const TEXT_POINTS_COUNT = 20;
@@ -35,16 +40,15 @@ export const metrics: Command = {
     'A curve with more points is thinned out: its extremes and its ends are kept. All points are in the job directory,\n' +
     'below dropforge-metrics/.',
   async run(invocation) {
-    const { flag, io, isSet, operands } = invocation;
+    const { flag, isSet, operands } = invocation;
     const [jobId = '', ...names] = operands;
     const kind = isSet('system') ? 'SYSTEM' : 'PROGRAM';
-    const pointsMax = readPointsMax(invocation);
+    const pointsDefault = invocation.isJson ? SERIES_POINTS_MAX : TEXT_POINTS_COUNT;
+    const pointsMax = readNumber(invocation, 'points', { max: SERIES_POINTS_MAX }) ?? pointsDefault;
     if (names.length > SERIES_PER_REQUEST_MAX) {
       throw new UsageFailure(`Name at most ${SERIES_PER_REQUEST_MAX} metrics, not ${names.length}.`);
     }
-    const target = await findTarget(invocation);
-    checkJobFlags(invocation, target);
-    const api = createApiClient(target.api, io.interrupted);
+    const { api } = await openApi(invocation);
     const replica = flag('replica');
     if (names.length > 0) {
       const page = await api.readMetricPoints(jobId, { names, kind, replica, pointsMax });
@@ -59,12 +63,11 @@ export const metrics: Command = {
   },
 };
 
-type Page = Awaited<ReturnType<ReturnType<typeof createApiClient>['readMetricPoints']>>;
 type Points = {
   readonly jobId: string;
   readonly names: readonly string[];
   readonly kind: SeriesKind;
-  readonly page: Page;
+  readonly page: SeriesPage;
 };
 
 /** Throws Failure if the job has none of the metrics. */
@@ -77,13 +80,4 @@ function printPoints({ print }: Invocation, { jobId, names, kind, page }: Points
   const rows = toPointRows(page);
   print({ json: rows, text: `${formatPoints(rows)}\n` });
   return 0;
-}
-
-function readPointsMax({ flag, isJson }: Invocation): number {
-  const text = flag('points');
-  const count = Number(text ?? (isJson ? SERIES_POINTS_MAX : TEXT_POINTS_COUNT));
-  if (!Number.isInteger(count) || count < 1 || count > SERIES_POINTS_MAX) {
-    throw new UsageFailure(`--points must be a whole number from 1 to ${SERIES_POINTS_MAX}, not '${text}'.`);
-  }
-  return count;
 }

@@ -1,12 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
-import { type ApiClient, createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
+import type { ApiClient } from '#cli/client/api-client.ts';
+import { openApi } from '#cli/client/open-api.ts';
 import { listTrials } from '#cli/client/trials.ts';
 import type { Command, ExitCode, Flag, Invocation } from '#cli/core/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
-import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { readNumber } from '#cli/core/read-number.ts';
 import { formatTrials } from '#cli/render/describe-trial.ts';
 import { isTuningJob, type TuningJob } from '#cli/render/describe-tuning.ts';
 import { formatCsv } from '#cli/render/format-csv.ts';
@@ -40,8 +41,8 @@ export const trials: Command = {
   flags: FLAGS,
   notes: 'Sorted best first.',
   async run(invocation) {
-    const { flag, isSet, io, operands } = invocation;
-    const countMax = readLimit(flag('limit'));
+    const { flag, isSet, operands } = invocation;
+    const countMax = readNumber(invocation, 'limit', { max: TRIALS_MAX }) ?? TRIALS_COUNT_DEFAULT;
     const [jobId = '', trialId] = operands;
     const file = flag('export');
     if (file !== undefined && extname(file).toLowerCase() !== '.csv') {
@@ -50,9 +51,7 @@ export const trials: Command = {
     if (trialId !== undefined && (isSet('export') || isSet('sort-by') || isSet('limit'))) {
       throw new UsageFailure('--export, --sort-by and --limit are for the list of trials: remove them or TRIAL.');
     }
-    const target = await findTarget(invocation);
-    checkJobFlags(invocation, target);
-    const api = createApiClient(target.api, io.interrupted);
+    const { api } = await openApi(invocation);
     const job = await getTuning(api, jobId);
     if (trialId !== undefined) {
       return showTrial(invocation, { api, job, trialId });
@@ -77,14 +76,6 @@ async function getTuning(api: ApiClient, jobId: string): Promise<TuningJob> {
     throw new Failure(`Job ${jobId} is not a tuning job, and has no trials: ${instead}.`);
   }
   return job;
-}
-
-function readLimit(text: string | undefined): number {
-  const countMax = Number(text ?? TRIALS_COUNT_DEFAULT);
-  if (!Number.isInteger(countMax) || countMax < 1 || countMax > TRIALS_MAX) {
-    throw new UsageFailure(`--limit must be a whole number from 1 to ${TRIALS_MAX}, not '${text}'.`);
-  }
-  return countMax;
 }
 
 async function showTrial(

@@ -4,7 +4,8 @@ import { resolve } from 'node:path';
 import { findDataDir, rejectDeployment } from '#cli/client/find-cloud.ts';
 import { openFunctionsLog } from '#cli/client/functions-log.ts';
 import type { Command } from '#cli/core/command.ts';
-import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
+import { describeError, Failure } from '#cli/core/failure.ts';
+import { readNumber } from '#cli/core/read-number.ts';
 import { describeEndpoints } from '#cli/render/describe-endpoints.ts';
 
 const PORT_MAX = 65_535;
@@ -19,7 +20,8 @@ export const up: Command = {
   notes: 'State is stored in the data directory and survives crashes of this process; jobs resume at the next start.',
   async run(invocation) {
     const { io, flag, print } = invocation;
-    const ports = { ...readPort('api', flag('api-port')), ...readPort('storage', flag('storage-port')) };
+    const [api, storage] = ['api-port', 'storage-port'].map((name) => readNumber(invocation, name, { max: PORT_MAX }));
+    const ports = { ...(api !== undefined && { api }), ...(storage !== undefined && { storage }) };
     rejectDeployment(invocation);
     const dataDir = await findDataDir(invocation);
     const configFile = await findConfig(flag('config'), io.cwd);
@@ -58,15 +60,4 @@ async function findConfig(given: string | undefined, cwd: string): Promise<strin
     throw new Failure(`The configuration file ${path} cannot be read (${describeError(error)}): check --config.`);
   }
   return path;
-}
-
-function readPort(name: 'api' | 'storage', text: string | undefined): Readonly<Record<string, number>> {
-  if (text === undefined) {
-    return {};
-  }
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 1 || port > PORT_MAX) {
-    throw new UsageFailure(`--${name}-port must be a whole number from 1 to ${PORT_MAX}, not '${text}'.`);
-  }
-  return { [name]: port };
 }

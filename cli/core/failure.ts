@@ -8,6 +8,18 @@ export class Failure extends Error {
 /** The requested resource does not exist (404). */
 export class NotFound extends Failure {}
 
+/** Undefined if the work fails because the resource does not exist. */
+export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof NotFound) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
 /** The server is rate limiting or temporarily unavailable (429, 503); the request can be retried. */
 export class RetryableFailure extends Failure {
   /** From the Retry-After header; 0 if there is none. */

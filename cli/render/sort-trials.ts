@@ -2,8 +2,9 @@ import { UsageFailure } from '#cli/core/failure.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
+import { type SortValue, sortBy } from '#shared/text/sort-by.ts';
 
-type Key = (trial: TrialView) => number | string | null;
+type Key = (trial: TrialView) => SortValue;
 
 const COLUMNS: Readonly<Record<string, Key>> = {
   trial: ({ trialId }) => Number(trialId),
@@ -74,25 +75,4 @@ function findKey(name: string, tuning: TuningView, trials: readonly TrialView[])
   }
   const isKnown = parameterNames(tuning, trials).includes(parameter);
   return isKnown ? ({ parameters }) => parameters[parameter] ?? null : undefined;
-}
-
-function sortBy(trials: readonly TrialView[], key: Key, isDescending = false): readonly TrialView[] {
-  const rows = trials.map((trial) => ({ trial, value: key(trial) }));
-  return rows
-    .sort((a, b) => {
-      if (a.value === null || b.value === null) {
-        return Number(a.value === null) - Number(b.value === null) || byId(a.trial, b.trial);
-      }
-      const order = compare(a.value, b.value);
-      return (isDescending ? -order : order) || byId(a.trial, b.trial);
-    })
-    .map(({ trial }) => trial);
-}
-
-function compare(a: number | string, b: number | string): number {
-  return typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b));
-}
-
-function byId(a: TrialView, b: TrialView): number {
-  return Number(a.trialId) - Number(b.trialId);
 }

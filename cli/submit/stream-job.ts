@@ -1,11 +1,9 @@
-import { createApiClient } from '#cli/client/api-client.ts';
-import type { Target } from '#cli/client/find-target.ts';
+import type { ApiClient } from '#cli/client/api-client.ts';
 import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
-import type { Invocation } from '#cli/core/command.ts';
+import type { Invocation, Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeEnd } from '#cli/render/describe-job.ts';
 import { type BestSoFar, betterOf, formatEndedTrial } from '#cli/render/describe-trial.ts';
-import { isTuningJob } from '#cli/render/describe-tuning.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
@@ -13,10 +11,10 @@ import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { describeSearch } from '#shared/views/describe/describe-tuning.ts';
 
 /** Prints the log of a job, or of a tuning a line for each trial that has ended, until the job has ended, and how it has. */
-export async function streamJob(invocation: Invocation, target: Target, jobId: string): Promise<JobView> {
+export async function streamJob(invocation: Invocation, api: ApiClient, jobId: string): Promise<JobView> {
   const { io, print } = invocation;
   const signal = io.interrupted;
-  const work = streamLogs(createApiClient(target.api, signal), jobId, {
+  const work = streamLogs(api, jobId, {
     signal,
     onTuning: createTrialPrinter(invocation),
     onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
@@ -28,25 +26,39 @@ export async function streamJob(invocation: Invocation, target: Target, jobId: s
 }
 
 /** Prints what is searched, and then a line for each trial. */
-function createTrialPrinter({ io, print }: Invocation): (job: JobView, ended: readonly TrialView[]) => void {
+function createTrialPrinter({ io, print }: Invocation) {
+  return followTrials(io.stdout, {
+    onStart: (text, jobId) => {
+      const hint = `Each trial has a log of its own: ${programName()} jobs stream-logs ${jobId} --trial N`;
+      io.stderr.write(`Job ${text}.\n${hint}\n`);
+    },
+    onTrial: (trial, text) => print({ json: trial, text }),
+  });
+}
+
+type TrialListener = {
+  /** Called once, with what is searched. */
+  readonly onStart: (text: string, jobId: string, trialsMax: number) => void;
+  readonly onTrial: (trial: TrialView, text: string) => void;
+};
+
+/** Describes the trials that have ended, each with the best one so far. */
+export function followTrials(output: Output, { onStart, onTrial }: TrialListener) {
   let best: BestSoFar | undefined;
   let isFirst = true;
-  return (job, ended) => {
-    if (!isTuningJob(job)) {
+  return ({ tuning, jobId }: JobView, ended: readonly TrialView[]): void => {
+    if (tuning === null) {
       return;
     }
-    const { tuning, jobId } = job;
+    const { trialsMax, parallelTrialsMax } = tuning;
     if (isFirst) {
       isFirst = false;
-      const lines = [
-        `Job ${jobId} runs ${tuning.trialsMax} trials, ${tuning.parallelTrialsMax} at a time: it ${describeSearch(tuning)}.`,
-        `Each trial has a log of its own: ${programName()} jobs stream-logs ${jobId} --trial N`,
-      ];
-      io.stderr.write(`${lines.join('\n')}\n`);
+      const search = `it ${describeSearch(tuning)}`;
+      onStart(`${jobId} runs ${trialsMax} trials, ${parallelTrialsMax} at a time: ${search}`, jobId, trialsMax);
     }
     for (const trial of ended) {
       best = betterOf(best, trial, tuning);
-      print({ json: trial, text: formatEndedTrial(trial, { tuning, best, output: io.stdout }) });
+      onTrial(trial, formatEndedTrial(trial, { tuning, best, output }));
     }
   };
 }

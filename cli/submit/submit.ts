@@ -77,7 +77,8 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
     return 1;
   }
   // A job that is followed must succeed, as in gcloud.
-  return invocation.isSet('stream-logs') && (await streamJob(invocation, target, jobId)).state !== 'SUCCEEDED' ? 1 : 0;
+  const api = createApiClient(target.api, io.interrupted);
+  return invocation.isSet('stream-logs') && (await streamJob(invocation, api, jobId)).state !== 'SUCCEEDED' ? 1 : 0;
 }
 
 /**

@@ -15,7 +15,7 @@ import type { JobView } from '#shared/protocol/job-view.ts';
 export const EXAMPLE_DIR = fileURLToPath(new URL('../../../examples/digits', import.meta.url));
 
 /** Returns a new job id: `digits_20261121_064449`. */
-export function createDemoJobId(now: Date, name = 'digits'): string {
+export function createDemoJobId(now: Date, name: string): string {
   return `${name}_${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '_')}`;
 }
 

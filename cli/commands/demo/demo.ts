@@ -1,22 +1,16 @@
 import { basename, join } from 'node:path';
-import { createAdminClient } from '#cli/client/admin-client.ts';
-import { createApiClient } from '#cli/client/api-client.ts';
 import { findDataDir, rejectDeployment } from '#cli/client/find-cloud.ts';
-import { targetOf } from '#cli/client/find-target.ts';
 import { followJob } from '#cli/client/follow-job.ts';
 import { openFunctionsLog } from '#cli/client/functions-log.ts';
-import { createObjectClient } from '#cli/client/object-client.ts';
-import { cancelInterrupted, type DemoCloud } from '#cli/commands/demo/demo-cloud.ts';
+import { cancelInterrupted, type Demo, isAccepted, openDemo, readVms } from '#cli/commands/demo/demo-cloud.ts';
 import { createDemoJobId, downloadResults, uploadExample } from '#cli/commands/demo/demo-job.ts';
 import { createDemoProgress } from '#cli/commands/demo/demo-progress.ts';
 import { measureStages, type StageSample, stageOf } from '#cli/commands/demo/demo-stages.ts';
 import { summarizeDemo } from '#cli/commands/demo/demo-summary.ts';
 import { tuneExample } from '#cli/commands/demo/demo-tuning.ts';
 import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
-import { describeReport } from '#cli/render/describe-report.ts';
 import { shortenPath } from '#cli/render/format.ts';
-import { waitForVerdict } from '#cli/submit/upload-job.ts';
-import { toGsUri } from '#shared/protocol/gs-uri.ts';
+import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** If the demo fails, the last warnings and errors of the cloud are printed. */
 const PROBLEMS_SHOWN_MAX = 50;
@@ -37,10 +31,20 @@ export const demo: Command = {
       `starting the embedded cloud in ${shortenPath(io.cwd, dataDir)} (log: ${basename(log.path)})`,
     );
     const cloud = await io.startCloud({ dataDir, writeLog: log.write });
+    const started = openDemo({ invocation, progress, dataDir, endpoints: cloud.endpoints });
+    const [work, ...names] = invocation.isSet('tuning')
+      ? ([tuneExample, 'digits_default', 'digits_search'] as const)
+      : ([trainExample, 'digits'] as const);
+    const now = new Date();
+    const jobIds = names.map((name) => createDemoJobId(now, name));
     let exitCode: ExitCode = 1;
     try {
-      const work = invocation.isSet('tuning') ? tuneExample : trainExample;
-      exitCode = await work(invocation, { progress, dataDir, endpoints: cloud.endpoints });
+      exitCode = await work(started, jobIds);
+    } catch (error) {
+      if (io.interrupted.aborted) {
+        await cancelInterrupted(started, jobIds);
+      }
+      throw error;
     } finally {
       await cloud.stop();
       if (exitCode !== 0 && !io.interrupted.aborted) {
@@ -57,37 +61,22 @@ async function findDemoDir(invocation: Invocation): Promise<string> {
   return invocation.dataDir === undefined ? join(found, 'demo') : found;
 }
 
-async function trainExample(invocation: Invocation, { progress, dataDir, endpoints }: DemoCloud): Promise<ExitCode> {
+async function trainExample(demo: Demo, [jobId = '']: readonly string[]): Promise<ExitCode> {
+  const { invocation, progress, dataDir, endpoints, objects, api, signal } = demo;
   const { io, print } = invocation;
-  const signal = io.interrupted;
-  const target = targetOf(endpoints);
-  const objects = createObjectClient(target);
-  const api = createApiClient(target.api, signal);
-  const jobId = createDemoJobId(new Date());
-  try {
-    const source = await uploadExample(objects, { bucket: endpoints.uploadBucket, jobId });
-    progress.print({ event: 'dropped', uri: toGsUri(source) }, `uploaded examples/digits to ${toGsUri(source)}`);
-    const report = await waitForVerdict(objects, source, { signal });
-    if (report.verdict !== 'ACCEPTED') {
-      print({ json: report, text: describeReport(report, io.stdout) });
-      return 1;
-    }
-    const samples: StageSample[] = [];
-    const onJob: NonNullable<Parameters<typeof followJob>[2]['onJob']> = (job) => {
-      samples.push({ stage: stageOf(job), at: Date.now() });
-      progress.show(job);
-    };
-    const job = await followJob(api, jobId, { signal, onJob });
-    const results = await downloadResults({ objects, api, signal }, job, join(dataDir, 'results'));
-    const { vms } = await createAdminClient(endpoints.admin, signal).readStatus();
-    const outcome = { job, results, vms, stages: measureStages(samples) };
-    const json = { event: 'ended', ...outcome, stages: Object.fromEntries(outcome.stages) };
-    print({ json, text: summarizeDemo(outcome, { dataDir, cwd: io.cwd, output: io.stdout }) });
-    return job.state === 'SUCCEEDED' && vms.length === 0 ? 0 : 1;
-  } catch (error) {
-    if (signal.aborted) {
-      await cancelInterrupted({ io, endpoints, jobIds: [jobId] });
-    }
-    throw error;
+  if (!(await isAccepted(demo, await uploadExample(objects, { bucket: endpoints.uploadBucket, jobId })))) {
+    return 1;
   }
+  const samples: StageSample[] = [];
+  const onJob = (job: JobView) => {
+    samples.push({ stage: stageOf(job), at: Date.now() });
+    progress.show(job);
+  };
+  const job = await followJob(api, jobId, { signal, onJob });
+  const results = await downloadResults({ objects, api, signal }, job, join(dataDir, 'results'));
+  const vms = await readVms(demo);
+  const outcome = { job, results, vms, stages: measureStages(samples) };
+  const json = { event: 'ended', ...outcome, stages: Object.fromEntries(outcome.stages) };
+  print({ json, text: summarizeDemo(outcome, { dataDir, cwd: io.cwd, output: io.stdout }) });
+  return job.state === 'SUCCEEDED' && vms.length === 0 ? 0 : 1;
 }

@@ -2,7 +2,8 @@ import { useMemo } from 'preact/hooks';
 import type { ChartProps } from '#dashboard/charts/chart-links.ts';
 import { formatX } from '#dashboard/charts/shape/format-axis.ts';
 import { shapeCurves } from '#dashboard/charts/shape/shape-curves.ts';
-import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
+import type { Column } from '#dashboard/components/column.ts';
+import { DataTable } from '#dashboard/components/data-table.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatInUnit } from '#shared/text/format-number.ts';
 

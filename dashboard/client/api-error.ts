@@ -60,7 +60,12 @@ function remedyOf(status: number): string {
       : '';
 }
 
-/** The error that was thrown by a request or while its answer was handled. */
-export function asApiError(thrown: unknown): ApiError {
-  return thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0 });
+/** The error that was thrown by a request, or while its answer was handled, which `describe` puts into a sentence. */
+export function asApiError(
+  thrown: unknown,
+  describe = (reason: string) => reason,
+  remedy = 'Reload the page: it may be of another version than the API.',
+): ApiError {
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  return thrown instanceof ApiError ? thrown : new ApiError(describe(reason), { status: 0, remedy });
 }

@@ -1,4 +1,4 @@
-import { ApiError } from '#dashboard/client/api-error.ts';
+import { type ApiError, asApiError } from '#dashboard/client/api-error.ts';
 import type { ConditionalAnswer } from '#dashboard/client/request.ts';
 
 /** A resource of the API as it was last read. After a failed refresh, it has both an error and the last data. */
@@ -52,7 +52,8 @@ export function createResourceCache(
           update(entry, { data: answer.data, error: null, isLoading: false });
         }
       } catch (error) {
-        update(entry, { data: entry.state.data, error: asApiError(error), isLoading: false });
+        const describe = (reason: string) => `The answer of the API could not be read (${reason}).`;
+        update(entry, { data: entry.state.data, error: asApiError(error, describe), isLoading: false });
       }
     } while (entry.isOutdated && entry.listeners.size > 0);
     entry.isRequested = false;
@@ -91,13 +92,4 @@ export function createResourceCache(
       };
     },
   };
-}
-
-function asApiError(error: unknown): ApiError {
-  return error instanceof ApiError
-    ? error
-    : new ApiError(`The answer of the API could not be read (${String(error)}).`, {
-        status: 0,
-        remedy: 'Reload the page: it may be of another version than the API.',
-      });
 }

@@ -21,34 +21,25 @@ export type Resource<Data> = {
  * of shared/protocol. No path: nothing is requested.
  */
 export function useResource<Data>(path: string | null, watched: Watched = []): Resource<Data> {
-  const [, render] = useState(0);
-  useEffect(() => {
-    if (path === null) {
-      return;
-    }
-    return resources.subscribe(path, () => render((count) => count + 1));
-  }, [path]);
+  useSubscriptions(path === null ? [] : [path], watched);
   const reload = () => {
     if (path !== null) {
       resources.refresh(path);
     }
   };
-  useLive(watched, (changes) => {
-    if (isConcerned(watched, changes) || (path !== null && hasFailed(path))) {
-      reload();
-    }
-  });
   const { data, error, isLoading } =
     path === null ? { data: undefined, error: null, isLoading: false } : resources.stateOf(path);
   return { data: data as Data | undefined, error, isLoading, reload };
 }
 
-function hasFailed(path: string): boolean {
-  return resources.stateOf(path).error?.isTransient === true;
-}
-
 /** Several resources of one kind, in the order of their paths; undefined for those that have no data yet. */
 export function useResources<Data>(paths: readonly string[], watched: Watched = []): readonly (Data | undefined)[] {
+  useSubscriptions(paths, watched);
+  return paths.map((path) => resources.stateOf(path).data as Data | undefined);
+}
+
+/** Keeps the resources up to date while the component is shown, and renders it again when they change. */
+function useSubscriptions(paths: readonly string[], watched: Watched): void {
   const [, render] = useState(0);
   useEffect(() => {
     const ends = paths.map((path) => resources.subscribe(path, () => render((count) => count + 1)));
@@ -60,9 +51,8 @@ export function useResources<Data>(paths: readonly string[], watched: Watched = 
   }, [paths.join('\n')]);
   useLive(watched, (changes) => {
     const isChanged = isConcerned(watched, changes);
-    for (const path of paths.filter((one) => isChanged || hasFailed(one))) {
+    for (const path of paths.filter((one) => isChanged || resources.stateOf(one).error?.isTransient === true)) {
       resources.refresh(path);
     }
   });
-  return paths.map((path) => resources.stateOf(path).data as Data | undefined);
 }

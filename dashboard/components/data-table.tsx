@@ -1,15 +1,4 @@
-import type { ComponentChildren } from 'preact';
-import type { Order } from '#dashboard/components/sort-by.ts';
-
-/** A column is one row of code: its header and its cells cannot be added or removed apart. */
-export type Column<Row> = {
-  readonly header: ComponentChildren;
-  /** The class of the header and of the cells. */
-  readonly class?: string;
-  readonly cell: (row: Row) => ComponentChildren;
-  /** The order that a click on the header selects; absent if the rows cannot be sorted by the column. */
-  readonly by?: string;
-};
+import type { Column, Order } from '#dashboard/components/column.ts';
 
 type HeadProps<Row> = {
   readonly columns: readonly Column<Row>[];

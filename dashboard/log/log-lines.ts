@@ -29,19 +29,6 @@ export type LogRow =
 
 const RANKS = { INFO: 0, WARNING: 1, ERROR: 2 } as const;
 
-/** Whether a line's text is looked for; an error message if the search is not a regular expression. */
-export type Matcher = { readonly matches: (text: string) => boolean; readonly error: string | null };
-
-export function createMatcher({ search, isRegExp }: Pick<LogFilter, 'search' | 'isRegExp'>): Matcher {
-  if (search === '') {
-    return { matches: () => true, error: null };
-  }
-  const pattern = searchPattern({ search, isRegExp });
-  return pattern === null
-    ? { matches: () => false, error: `${search} is not a regular expression.` }
-    : { matches: (text) => text.search(pattern) !== -1, error: null };
-}
-
 /** Matches without regard to case; null if the search is not a regular expression. */
 export function searchPattern({ search, isRegExp }: Pick<LogFilter, 'search' | 'isRegExp'>): RegExp | null {
   try {
@@ -94,9 +81,10 @@ export function rowsOf(
 /** A search looks at this much of each line, which bounds its time. */
 const SEARCHED_CHARACTERS_MAX = 10_000;
 
+/** None if the search is not a regular expression. */
 function matcherOf(filter: LogFilter): (line: LogLine) => boolean {
-  const { matches } = createMatcher(filter);
-  return (line) => matches(searchableText(line));
+  const pattern = searchPattern(filter);
+  return (line) => pattern !== null && searchableText(line).search(pattern) !== -1;
 }
 
 /**

@@ -1,4 +1,6 @@
+import { copyText } from '#dashboard/components/copy-button.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
+import { SearchBox } from '#dashboard/components/search-box.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
 import type { LogFilter } from '#dashboard/log/log-lines.ts';
 
@@ -15,26 +17,17 @@ type Props = {
 
 export function LogToolbar({ filter, replicas, searchError, isFollowing, onFilter, onFollow, copied }: Props) {
   const set = (changes: Partial<LogFilter>) => onFilter({ ...filter, ...changes });
-  const copy = () =>
-    navigator.clipboard.writeText(copied()).then(
-      () => showToast('The shown lines were copied.'),
-      () => showToast('The browser denied access to the clipboard: select and copy the text yourself.', 'error'),
-    );
+  const copy = () => copyText(copied(), () => showToast('The shown lines were copied.'));
   return (
     <fieldset class="toolbar" aria-label="Filters of the log">
-      <span class="search-box">
-        <Icon name="search" />
-        <input
-          class="input"
-          type="search"
-          placeholder={filter.isRegExp ? 'Regular expression' : 'Search the log'}
-          aria-label="Search the log"
-          aria-invalid={searchError !== null}
-          aria-describedby="log-search-error"
-          value={filter.search}
-          onInput={(event) => set({ search: event.currentTarget.value })}
-        />
-      </span>
+      <SearchBox
+        label="Search the log"
+        value={filter.search}
+        onInput={(search) => set({ search })}
+        aria-invalid={searchError !== null}
+        aria-describedby="log-search-error"
+        {...(filter.isRegExp && { placeholder: 'Regular expression' })}
+      />
       <button
         type="button"
         class="chip mono"
@@ -86,7 +79,7 @@ export function LogToolbar({ filter, replicas, searchError, isFollowing, onFilte
           <input type="checkbox" checked={isFollowing} onChange={(event) => onFollow(event.currentTarget.checked)} />
           Follow
         </label>
-        <button type="button" class="button" onClick={() => void copy()}>
+        <button type="button" class="button" onClick={copy}>
           <Icon name="copy" />
           Copy
         </button>

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError } from '#dashboard/client/api-error.ts';
+import { type ApiError, asApiError } from '#dashboard/client/api-error.ts';
 import { useLive } from '#dashboard/client/live.ts';
 import { isConcerned } from '#dashboard/client/live-updates.ts';
 import { getJson } from '#dashboard/client/request.ts';
@@ -48,7 +48,7 @@ export function useLog(jobId: string, isRunning: boolean): Log {
         hasMore = page.entries.length === PAGE_ENTRIES || state.isOutdated;
         error = null;
       } catch (thrown) {
-        error = thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0 });
+        error = asApiError(thrown);
         hasMore = error.status === 429;
         if (hasMore) {
           await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE_MS * (1 + Math.random())));

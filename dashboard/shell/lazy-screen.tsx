@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError } from '#dashboard/client/api-error.ts';
+import { type ApiError, asApiError } from '#dashboard/client/api-error.ts';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 
 /** A screen whose code is loaded when it is first shown, so that it does not count in the page's first load. */
@@ -20,7 +20,7 @@ export function lazyScreen<Props extends object>(load: () => Promise<ComponentTy
         (thrown: unknown) => {
           // The console has its stack.
           reportError(thrown);
-          setError(loadError(thrown));
+          setError(asApiError(thrown, (reason) => `This screen could not be loaded (${reason}).`, REMEDY));
         },
       );
     }, [tries]);
@@ -36,10 +36,4 @@ export function lazyScreen<Props extends object>(load: () => Promise<ComponentTy
   };
 }
 
-function loadError(thrown: unknown): ApiError {
-  const reason = thrown instanceof Error ? thrown.message : String(thrown);
-  return new ApiError(`This screen could not be loaded (${reason}).`, {
-    status: 0,
-    remedy: 'Reload the page: the API is unreachable, or it was updated since the page was opened.',
-  });
-}
+const REMEDY = 'Reload the page: the API is unreachable, or it was updated since the page was opened.';

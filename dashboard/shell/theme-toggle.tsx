@@ -22,7 +22,6 @@ export function ThemeToggle() {
     document.documentElement.dataset.theme = other;
     localStorage.setItem(THEME_KEY, other);
     setTheme(other);
-    window.dispatchEvent(new Event('themechange'));
   };
   return (
     <button

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import { seriesVariable } from '#dashboard/charts/colors.ts';
-import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
+import { type Column, sortRows } from '#dashboard/components/column.ts';
+import { DataTable } from '#dashboard/components/data-table.tsx';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { COLOR_COUNT } from '#dashboard/screens/compare/compare-charts.tsx';
 import { type ComparedJob, namesOf } from '#dashboard/screens/compare/parameters.ts';
-import { sortRows } from '#dashboard/screens/compare/sort-rows.ts';
 import { formatValue } from '#shared/text/format-number.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
@@ -32,16 +32,24 @@ export function CompareTable({ jobs, metricNames, onRemove }: Props) {
     ...metricNames.slice(0, METRICS_MAX).map((name) => ({
       header: name,
       by: `metric ${name}`,
+      value: ({ metrics }: ComparedJob) => metrics[name],
       class: 'number strong',
       cell: (job: ComparedJob) => (job.metrics[name] === undefined ? '–' : formatValue(job.metrics[name])),
     })),
     ...names.map((name) => ({
       header: name,
       by: `parameter ${name}`,
+      value: ({ parameters }: ComparedJob) => parameters[name],
       class: 'number user-text',
       cell: ({ parameters }: ComparedJob) => <span title={parameters[name]}>{shorten(parameters[name] ?? '')}</span>,
     })),
-    { header: 'Cost', by: 'cost', class: 'number', cell: ({ view }) => formatUsd(view.price.totalUsd) },
+    {
+      header: 'Cost',
+      by: 'cost',
+      value: ({ view }) => view.price.totalUsd,
+      class: 'number',
+      cell: ({ view }) => formatUsd(view.price.totalUsd),
+    },
     {
       header: <span class="visually-hidden">Remove</span>,
       class: 'number',
@@ -62,7 +70,7 @@ export function CompareTable({ jobs, metricNames, onRemove }: Props) {
         </label>
       </header>
       <DataTable
-        rows={sortRows(jobs, order)}
+        rows={sortRows(jobs, columns, order)}
         keyOf={({ view }) => view.jobId}
         {...{ columns, order }}
         onOrder={setOrder}

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError } from '#dashboard/client/api-error.ts';
+import { type ApiError, asApiError } from '#dashboard/client/api-error.ts';
 import { postJson } from '#dashboard/client/request.ts';
 import type { Chosen } from '#dashboard/screens/drop/chosen-files.ts';
 import { packFiles } from '#dashboard/screens/drop/pack-files.ts';
@@ -43,7 +43,7 @@ export function useSubmission(): Submission {
     try {
       await work();
     } catch (thrown) {
-      setError(toApiError(thrown));
+      setError(asApiError(thrown, undefined, 'Choose the package again.'));
     }
   };
 
@@ -105,12 +105,4 @@ async function toPackage(
   const name = `${chosen.name}.tar.gz`;
   onPack(name);
   return { name, content: await packFiles(chosen.files.map(({ path, file }) => ({ path, content: file }))) };
-}
-
-function toApiError(thrown: unknown): ApiError {
-  if (thrown instanceof ApiError) {
-    return thrown;
-  }
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new ApiError(message, { status: 400, remedy: 'Choose the package again.' });
 }

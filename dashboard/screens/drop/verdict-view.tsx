@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '#dashboard/client/api-error.ts';
 import { getJson } from '#dashboard/client/request.ts';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { FindingList } from '#dashboard/components/finding-list.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
 import { ImageList } from '#dashboard/components/image-list.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
@@ -10,7 +11,6 @@ import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { JobFileEditor } from '#dashboard/screens/drop/job-file-editor.tsx';
 import { PlanCard } from '#dashboard/screens/drop/plan-card.tsx';
 import type { Submission, SubmissionStep } from '#dashboard/screens/drop/use-submission.ts';
-import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { SubmissionVerdict } from '#shared/protocol/submission.ts';
 import { formatBytes, formatCount } from '#shared/text/format-number.ts';
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { ChartLinks } from '#dashboard/charts/chart-links.ts';
 import { X_AXIS_NAMES, type XAxis } from '#dashboard/charts/shape/x-axis.ts';
-import { Icon } from '#dashboard/components/icon.tsx';
+import { SearchBox } from '#dashboard/components/search-box.tsx';
 import { type ChartSettings, setChartSettings } from '#dashboard/screens/job/chart-settings.ts';
 import { useStore } from '#dashboard/store/use-store.ts';
 
@@ -60,20 +60,6 @@ export function ChartToolbar({ settings, axes, links, children }: Props) {
   );
 }
 
-type SearchProps = { readonly search: string };
-
-export function MetricSearch({ search }: SearchProps) {
-  return (
-    <span class="search-box">
-      <Icon name="search" />
-      <input
-        class="input"
-        type="search"
-        placeholder="Search metrics"
-        aria-label="Search metrics"
-        value={search}
-        onInput={(event) => setChartSettings({ search: event.currentTarget.value })}
-      />
-    </span>
-  );
+export function MetricSearch({ search }: { readonly search: string }) {
+  return <SearchBox label="Search metrics" value={search} onInput={(text) => setChartSettings({ search: text })} />;
 }

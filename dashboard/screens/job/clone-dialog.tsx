@@ -1,13 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
-import { type ApiError, asApiError } from '#dashboard/client/api-error.ts';
+import { useState } from 'preact/hooks';
 import { postJson } from '#dashboard/client/request.ts';
 import { useResource } from '#dashboard/client/use-resource.ts';
-import { Dialog } from '#dashboard/components/dialog.tsx';
+import { ConfirmDialog } from '#dashboard/components/confirm-dialog.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
 import { navigate } from '#dashboard/navigation/location.ts';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
-import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import { type CloneDraft as Draft, renamed } from '#dashboard/screens/job/rename-clone.ts';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 
@@ -16,54 +14,25 @@ type Props = { readonly jobId: string; readonly onClose: () => void };
 /** Edits the job file and the flags of a job, and submits them as another one. */
 export function CloneDialog({ jobId, onClose }: Props) {
   const { data, error } = useResource<JobDefinition>(`/v1/jobs/${encodeURIComponent(jobId)}/definition`);
-  const [draft, setDraft] = useState<Draft | null>(null);
-  const [failure, setFailure] = useState<ApiError | null>(null);
-  const [isSent, setSent] = useState(false);
-  useEffect(() => {
-    if (data !== undefined && draft === null) {
-      setDraft(data.repetition.submission);
-    }
-  }, [data]);
+  const [edited, setEdited] = useState<Draft | null>(null);
+  const draft = edited ?? data?.repetition.submission ?? null;
   const submit = async () => {
-    if (draft === null) {
-      return;
-    }
-    setSent(true);
-    try {
-      const { jobId: started } = await postJson<{ readonly jobId: string }>('/v1/jobs', draft);
-      onClose();
-      navigate(addressOfJob(started));
-      showToast(`${started} was submitted.`);
-    } catch (thrown) {
-      setFailure(asApiError(thrown));
-      setSent(false);
-    }
+    const { jobId: started } = await postJson<{ readonly jobId: string }>('/v1/jobs', draft);
+    navigate(addressOfJob(started));
+    showToast(`${started} was submitted.`);
   };
   return (
-    <Dialog
+    <ConfirmDialog
       title={`Clone ${jobId}`}
+      confirm="Start"
+      dismiss="Close"
+      canConfirm={draft !== null}
+      onConfirm={submit}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" class="button" onClick={onClose}>
-            Close
-          </button>
-          <button
-            type="button"
-            class="button button-primary"
-            disabled={draft === null || isSent}
-            onClick={() => void submit()}
-          >
-            Start
-          </button>
-        </>
-      }
     >
       {error !== null && <ErrorPanel error={error} />}
-      {draft !== null && <CloneForm draft={draft} onChange={setDraft} />}
-      {failure !== null && <ErrorPanel error={failure} />}
-      {failure !== null && <FindingList findings={failure.problems} tone="error" />}
-    </Dialog>
+      {draft !== null && <CloneForm draft={draft} onChange={setEdited} />}
+    </ConfirmDialog>
   );
 }
 

@@ -1,9 +1,9 @@
 import { useResource } from '#dashboard/client/use-resource.ts';
 import { CopyButton } from '#dashboard/components/copy-button.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { FindingList } from '#dashboard/components/finding-list.tsx';
 import { ImageList } from '#dashboard/components/image-list.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
-import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { formatBytes } from '#shared/text/format-number.ts';

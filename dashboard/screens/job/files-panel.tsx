@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import { useResource } from '#dashboard/client/use-resource.ts';
+import type { Column } from '#dashboard/components/column.ts';
 import { CopyButton } from '#dashboard/components/copy-button.tsx';
-import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
+import { DataTable } from '#dashboard/components/data-table.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';

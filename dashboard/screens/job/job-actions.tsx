@@ -61,9 +61,11 @@ function CancelDialog({ job, onChange, onClose }: Props & { readonly onClose: ()
       onConfirm={cancel}
       onClose={onClose}
     >
-      {job.tuning === null
-        ? 'Its program is stopped and its machines are deleted. What it has saved stays in its job directory.'
-        : 'All of its running trials are cancelled. The trials that have ended, and the best one, stay.'}
+      <p>
+        {job.tuning === null
+          ? 'Its program is stopped and its machines are deleted. What it has saved stays in its job directory.'
+          : 'All of its running trials are cancelled. The trials that have ended, and the best one, stay.'}
+      </p>
     </ConfirmDialog>
   );
 }

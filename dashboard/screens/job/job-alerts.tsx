@@ -1,9 +1,9 @@
 import { Alert } from '#dashboard/components/alert.tsx';
+import { FindingList } from '#dashboard/components/finding-list.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfDiagnosis } from '#dashboard/navigation/route.ts';
 import { chooseFindings } from '#dashboard/screens/job/choose-findings.ts';
-import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import { KeptVm } from '#dashboard/screens/job/kept-vm.tsx';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { formatAgo } from '#shared/text/format-time.ts';

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import { Fact } from '#dashboard/components/fact.tsx';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
 import { formatDateTime } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
@@ -76,17 +76,6 @@ function JobFacts({ job, now }: Pick<Props, 'job' | 'now'>) {
   );
 }
 
-type FactProps = { readonly name: string; readonly title?: string; readonly children: ComponentChildren };
-
-function Fact({ name, title, children }: FactProps) {
-  return (
-    <div class="fact" title={title}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
 function ProgressBar({ job, now }: Pick<Props, 'job' | 'now'>) {
   const progress = progressOf(job, now);
   if (progress === null) {
@@ -97,7 +86,7 @@ function ProgressBar({ job, now }: Pick<Props, 'job' | 'now'>) {
   return (
     <div class="progress">
       {fraction !== null && (
-        <progress class="progress-bar" value={fraction} max={1} aria-label="Progress of the program">
+        <progress class="bar bar-running" value={fraction} max={1} aria-label="Progress of the program">
           {formatPercent(fraction)}
         </progress>
       )}

@@ -1,6 +1,6 @@
-import { useEffect, useState } from 'preact/hooks';
 import { useResource } from '#dashboard/client/use-resource.ts';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { useNow } from '#dashboard/components/use-now.ts';
 import { LogView } from '#dashboard/log/log-view.tsx';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { navigate, useQuery } from '#dashboard/navigation/location.ts';
@@ -12,9 +12,6 @@ import { JobHeader } from '#dashboard/screens/job/job-header.tsx';
 import { MetricsPanel } from '#dashboard/screens/job/metrics-panel.tsx';
 import { TrialsPanel } from '#dashboard/screens/job/tuning/trials-panel.tsx';
 import type { JobView } from '#shared/protocol/job-view.ts';
-
-/** How often times such as "3m ago" are written again. */
-const CLOCK_MS = 10_000;
 
 const TABS = {
   trials: 'Trials',
@@ -92,17 +89,4 @@ function JobPart({ job, tab }: { readonly job: JobView; readonly tab: Tab }) {
     case 'definition':
       return <DefinitionPanel job={job} />;
   }
-}
-
-/** The current time, and again every few seconds while it matters. */
-function useNow(isTicking: boolean): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    if (!isTicking) {
-      return;
-    }
-    const timer = setInterval(() => setNow(Date.now()), CLOCK_MS);
-    return () => clearInterval(timer);
-  }, [isTicking]);
-  return now;
 }

@@ -55,8 +55,10 @@ export function KeptVm({ job, now, onChange }: Props) {
           onConfirm={release}
           onClose={() => setAsked(false)}
         >
-          It is deleted with everything on its disk. The output of the program, its log and its metrics were saved when
-          it failed.
+          <p>
+            It is deleted with everything on its disk. The output of the program, its log and its metrics were saved
+            when it failed.
+          </p>
         </ConfirmDialog>
       )}
     </Alert>

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '#dashboard/components/icon.tsx';
+import { SearchBox } from '#dashboard/components/search-box.tsx';
 import { setQuery } from '#dashboard/navigation/location.ts';
 
 /** Groups of states, by the value of `state` in the address. */
@@ -92,18 +93,13 @@ function TextFilter({ text }: { readonly text: string }) {
     timer.current = setTimeout(() => setQuery({ text: value }), TYPING_PAUSE_MS);
   };
   return (
-    <label class="search-field">
-      <span class="visually-hidden">Search by name, label or machine</span>
-      <Icon name="search" />
-      <input
-        ref={input}
-        class="input"
-        type="search"
-        placeholder="Search by name, label, machine"
-        maxLength={128}
-        value={typed}
-        onInput={(event) => type(event.currentTarget.value)}
-      />
-    </label>
+    <SearchBox
+      label="Search by name, label, machine"
+      field={input}
+      hasShortcut
+      maxLength={128}
+      value={typed}
+      onInput={type}
+    />
   );
 }

@@ -1,4 +1,4 @@
-import { ApiError } from '#dashboard/client/api-error.ts';
+import { type ApiError, asApiError } from '#dashboard/client/api-error.ts';
 import type { LiveChanges } from '#dashboard/client/live-updates.ts';
 import type { ConditionalAnswer } from '#dashboard/client/request.ts';
 import {
@@ -58,10 +58,13 @@ export function createJobReader(filter: string, { get, onChange, after }: Source
 
   const run = async (read: (list: JobList) => Promise<JobList>) => {
     isReading = true;
-    error = await read(list).then((next) => {
-      list = next;
-      return null;
-    }, toApiError);
+    error = await read(list).then(
+      (next) => {
+        list = next;
+        return null;
+      },
+      (thrown) => asApiError(thrown, (reason) => `The list of jobs could not be read (${reason}).`),
+    );
     isReading = false;
     if (!isEnded) {
       onChange();
@@ -149,13 +152,4 @@ function createRequests(filter: string, get: Source['get']) {
 function chunksToRefresh(list: JobList, { first, last }: Shown) {
   const head = list.chunks[0] ?? { token: null, etag: null };
   return new Set([head, ...chunksOf(list, first, Math.min(last, list.jobs.length - 1))]);
-}
-
-function toApiError(thrown: unknown): ApiError {
-  return thrown instanceof ApiError
-    ? thrown
-    : new ApiError(`The list of jobs could not be read (${String(thrown)}).`, {
-        status: 0,
-        remedy: 'Reload the page.',
-      });
 }

@@ -1,4 +1,5 @@
-import { Cells, type Column } from '#dashboard/components/data-table.tsx';
+import type { Column } from '#dashboard/components/column.ts';
+import { Cells } from '#dashboard/components/data-table.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
 import { memo } from '#dashboard/components/memo.ts';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';

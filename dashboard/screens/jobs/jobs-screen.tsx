@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { TableHead } from '#dashboard/components/data-table.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { useNow } from '#dashboard/components/use-now.ts';
 import { useRowWindow } from '#dashboard/components/use-window.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { useQuery } from '#dashboard/navigation/location.ts';
@@ -19,9 +20,6 @@ import { formatCount } from '#shared/text/format-number.ts';
 const ROW_HEIGHT = 54;
 const PHONE_ROW_HEIGHT = 96;
 const PHONE = '(max-width: 760px)';
-
-/** Ages and durations are rendered again this often. */
-const CLOCK_MS = 5_000;
 
 /** More is read when this many rows are left below the visible part. */
 const ROWS_LEFT_MIN = 40;
@@ -152,13 +150,4 @@ function SelectionBar({ selected, onClear }: SelectionProps) {
       </button>
     </section>
   );
-}
-
-function useNow(): number {
-  const [now, setNow] = useState(() => Date.now());
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), CLOCK_MS);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
 }

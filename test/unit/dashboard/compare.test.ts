@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { sortRows } from '#dashboard/components/column.ts';
 import { mergeAttempts } from '#dashboard/screens/compare/merge-attempts.ts';
 import { namesOf, readArguments } from '#dashboard/screens/compare/parameters.ts';
 import { progressOf } from '#dashboard/screens/job/progress.ts';
 import { renamed } from '#dashboard/screens/job/rename-clone.ts';
-import { sortTrials } from '#dashboard/screens/job/tuning/sort-trials.ts';
 import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { replicaOf, viewOf } from '../../support/cli/test-cloud.ts';
 import { exampleMetric } from '../../support/page/example-series.ts';
@@ -84,8 +84,9 @@ describe('a table of trials', () => {
   it('has trials without a value last, in both directions', () => {
     const trial = (trialId: string, objective: number | null) => ({ trialId, objective }) as TrialView;
     const trials = [trial('1', null), trial('2', 0.3), trial('3', 0.9)];
+    const columns = [{ header: '', by: 'objective', value: ({ objective }: TrialView) => objective, cell: () => '' }];
     const order = (isDescending: boolean) =>
-      sortTrials(trials, { by: 'objective', isDescending }).map(({ trialId }) => trialId);
+      sortRows(trials, columns, { by: 'objective', isDescending }).map(({ trialId }) => trialId);
     expect([order(true), order(false)]).toEqual([
       ['3', '2', '1'],
       ['2', '3', '1'],

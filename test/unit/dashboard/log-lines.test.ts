@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseAnsi, plainText } from '#dashboard/log/ansi-text.ts';
-import { appendEntries, createMatcher, type LogFilter, rowsOf, splitMatches } from '#dashboard/log/log-lines.ts';
+import { appendEntries, type LogFilter, rowsOf, searchPattern, splitMatches } from '#dashboard/log/log-lines.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 
 const ALL: LogFilter = { search: '', isRegExp: false, severity: 'INFO', replica: null, showsAgent: false };
@@ -40,7 +40,8 @@ describe('rows of a log', () => {
     const entries = [entry('Loss 0.3'), entry('loss 1.5'), entry('a\nb.3')];
     expect(shown(entries, { search: '.3' })).toEqual(['Loss 0.3', 'b.3']);
     expect(shown(entries, { search: 'loss [1-9]', isRegExp: true })).toEqual(['loss 1.5']);
-    expect(createMatcher({ search: '(', isRegExp: true }).error).toBe('( is not a regular expression.');
+    expect(searchPattern({ search: '(', isRegExp: true })).toBeNull();
+    expect(shown(entries, { search: '(', isRegExp: true })).toEqual([]);
     expect(splitMatches('loss 0.3 loss', /loss/giu)).toEqual(['', 'loss', ' 0.3 ', 'loss', '']);
   });
 

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { ChartCard } from '#dashboard/charts/chart-card.tsx';
-import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
+import type { Column } from '#dashboard/components/column.ts';
+import { DataTable } from '#dashboard/components/data-table.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
-import { type Column, DataTable } from '#dashboard/components/data-table.tsx';
+import { type Column, type Order, sortRows } from '#dashboard/components/column.ts';
+import { DataTable } from '#dashboard/components/data-table.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
-import type { Order } from '#dashboard/components/sort-by.ts';
+import { Fact } from '#dashboard/components/fact.tsx';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfComparison, addressOfJob } from '#dashboard/navigation/route.ts';
 import { FrontChart } from '#dashboard/screens/job/tuning/front-chart.tsx';
-import { sortTrials } from '#dashboard/screens/job/tuning/sort-trials.ts';
 import { useTrials } from '#dashboard/screens/job/tuning/use-trials.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
@@ -28,14 +28,14 @@ export function TrialsPanel({ job, tuning }: Props) {
     return <ErrorPanel error={error} onRetry={reload} />;
   }
   const all = read ?? NO_TRIALS;
-  const trials = sortTrials(all, order);
-  const names = [...new Set(trials.flatMap(({ parameters }) => Object.keys(parameters)))];
-  const optimal = new Set(optimalTrialsOf(trials, tuning));
+  const names = [...new Set(all.flatMap(({ parameters }) => Object.keys(parameters)))];
+  const optimal = new Set(optimalTrialsOf(all, tuning));
   const rankOf = (trial: TrialView) =>
     optimal.has(trial) ? 'optimal' : trial.trialId === tuning.best?.trialId ? 'best' : null;
-  const best = trials.filter(({ objective }) => objective !== null).slice(0, COMPARED_MAX);
   const rowClass = (trial: TrialView) => (rankOf(trial) === null ? '' : 'row-best');
   const columns = columnsOf({ tuning, names, rankOf });
+  const trials = sortRows(all, columns, order);
+  const best = trials.filter(({ objective }) => objective !== null).slice(0, COMPARED_MAX);
   return (
     <>
       <TuningSummary tuning={tuning} />
@@ -76,27 +76,13 @@ function TuningSummary({ tuning }: Pick<Props, 'tuning'>) {
   return (
     <dl class="facts card facts-card">
       <ResultFact tuning={tuning} />
-      <div class="fact">
-        <dt>Trials ended</dt>
-        <dd>
-          {endedTrialCount} of {trialsMax}
-          <span class="fact-more">{counts.running} running</span>
-        </dd>
-      </div>
-      <div class="fact">
-        <dt>Stopped early</dt>
-        <dd>{counts.stoppedEarly}</dd>
-      </div>
-      <div class="fact">
-        <dt>Failed</dt>
-        <dd>{counts.failed + counts.infeasible}</dd>
-      </div>
-      {stop !== null && (
-        <div class="fact">
-          <dt>Ended</dt>
-          <dd>{stop}</dd>
-        </div>
-      )}
+      <Fact name="Trials ended">
+        {endedTrialCount} of {trialsMax}
+        <span class="fact-more">{counts.running} running</span>
+      </Fact>
+      <Fact name="Stopped early">{counts.stoppedEarly}</Fact>
+      <Fact name="Failed">{counts.failed + counts.infeasible}</Fact>
+      {stop !== null && <Fact name="Ended">{stop}</Fact>}
     </dl>
   );
 }
@@ -106,21 +92,18 @@ function ResultFact({ tuning: { best, optimal, objectives, metricId, goal } }: P
   const describe = (of: Pick<TuningView, 'metricId' | 'goal'>) =>
     `${of.metricId} (${of.goal === 'MAXIMIZE' ? 'highest' : 'lowest'})`;
   return (
-    <div class="fact">
-      <dt class="user-text">
-        {optimal === null
-          ? `Best ${describe({ metricId, goal })}`
-          : `Optimal for ${objectives.map(describe).join(', ')}`}
-      </dt>
-      <dd>
-        {optimal?.count ?? (best?.objective == null ? '–' : formatValue(best.objective))}
-        {best !== null && (
-          <span class="fact-more">
-            <Link href={addressOfJob(best.jobId)}>trial {best.trialId}</Link>
-          </span>
-        )}
-      </dd>
-    </div>
+    <Fact
+      name={
+        optimal === null ? `Best ${describe({ metricId, goal })}` : `Optimal for ${objectives.map(describe).join(', ')}`
+      }
+    >
+      {optimal?.count ?? (best?.objective == null ? '–' : formatValue(best.objective))}
+      {best !== null && (
+        <span class="fact-more">
+          <Link href={addressOfJob(best.jobId)}>trial {best.trialId}</Link>
+        </span>
+      )}
+    </Fact>
   );
 }
 
@@ -135,6 +118,7 @@ function columnsOf({ tuning, names, rankOf }: ColumnProps): readonly Column<Tria
     {
       header: 'Trial',
       by: 'ordinal',
+      value: ({ trialId }) => Number(trialId),
       class: 'trial-id',
       cell: (trial) => (
         <>
@@ -155,16 +139,24 @@ function columnsOf({ tuning, names, rankOf }: ColumnProps): readonly Column<Tria
     ...listObjectives(tuning).map(({ metricId }, index) => ({
       header: metricId,
       by: index === 0 ? 'objective' : `objective ${metricId}`,
+      value: (trial: TrialView) => objectiveValues(trial, tuning)[index],
       class: 'number strong',
       cell: (trial: TrialView) => showValue(objectiveValues(trial, tuning)[index] ?? null),
     })),
     ...names.map((name) => ({
       header: name,
       by: `parameter ${name}`,
+      value: ({ parameters }: TrialView) => parameters[name],
       class: 'number user-text',
       cell: ({ parameters }: TrialView) => (parameters[name] === undefined ? '' : formatValue(parameters[name])),
     })),
-    { header: 'Cost', by: 'cost', class: 'number', cell: ({ costUsd }) => formatUsd(costUsd) },
+    {
+      header: 'Cost',
+      by: 'cost',
+      value: ({ costUsd }) => costUsd,
+      class: 'number',
+      cell: ({ costUsd }) => formatUsd(costUsd),
+    },
   ];
 }
 

@@ -187,8 +187,8 @@ if (hosts === null) {
         expect(results, output).toEqual([
           ['apply', 'passed', ''],
           ['notification', 'passed', ''],
-          ['train', 'passed', expect.stringMatching(/^\$0\.00/)],
-          ['preempt', 'passed', expect.stringMatching(/^\$0\.00/)],
+          ['train', 'passed', expect.stringMatching(/^<?\$0\.00/)],
+          ['preempt', 'passed', expect.stringMatching(/^<?\$0\.00/)],
           ['resume', 'passed', ''],
           ['cancel', 'passed', ''],
           ['dead-letter', 'passed', ''],

@@ -37,7 +37,7 @@ describe('a failed program with keepOnFailure', () => {
     expect(await vmsOf('released')).toHaveLength(1);
 
     const described = await runCli(['jobs', 'describe', 'released'], { dataDir: cloud.dataDir });
-    expect(described.stdout).toMatch(/is kept until \d\d:\d\d, \$0\.\d+\/h\n.*dropforge exec released/);
+    expect(described.stdout).toMatch(/is kept until \d\d:\d\d \(.* left\), \$0\.\d+\/h\n.*dropforge exec released/);
 
     const { code, stdout } = await runCli(['jobs', 'release', 'released'], { dataDir: cloud.dataDir });
     expect([code, stdout]).toEqual([0, expect.stringContaining('is being deleted')]);

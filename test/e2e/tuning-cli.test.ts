@@ -87,7 +87,7 @@ describe('a tuning that is submitted from the command line', () => {
     const { code, stdout, stderr } = followed;
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /^Tuning search: 5 trials, 2 at a time, to maximize score\.\n {2}rate: double from 0\.01 to 1, log scale\n(?: {2,4}.*\n){2} {2}At most \$0\.1583: /,
+      /^Tuning search: 5 trials, 2 at a time, to maximize score\.\n {2}rate: double from 0\.01 to 1, log scale\n(?: {2,4}.*\n){2} {2}At most \$0\.16: /,
     );
     expect(stdout).toContain('dropforge');
     expect(stdout.match(/^trial \d .*score -?[\d.]+ .*rate=[\d.]+ kind=(plain|extra bonus=\d) /gm)).toHaveLength(5);

@@ -2,19 +2,19 @@ import type { PortsFor } from '#functions/function-ports.ts';
 import { decodeMessage, type PushedMessage } from '#functions/pushed-message.ts';
 import { type TuningMessage, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
 import { reportRung } from '#shared/use-cases/tuning/report-rung.ts';
-import { reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
-import { type StartTrialPorts, startTrial } from '#shared/use-cases/tuning/start-trial.ts';
+import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
+import { startTrial } from '#shared/use-cases/tuning/start-trial.ts';
 import { stopTrial } from '#shared/use-cases/tuning/stop-trial.ts';
 import { suggestTrials } from '#shared/use-cases/tuning/suggest-trials.ts';
 
 /** Topic `tuning` → one step of a tuning. */
-export function createTuning(ports: PortsFor<StartTrialPorts>) {
+export function createTuning(ports: PortsFor<ReportTrialPorts>) {
   return async (pushed: PushedMessage): Promise<void> => {
     await handle(ports, decodeMessage(pushed, tuningMessageSchema), ports.clock.now());
   };
 }
 
-function handle(ports: StartTrialPorts, message: TuningMessage, now: number): Promise<void> {
+function handle(ports: ReportTrialPorts, message: TuningMessage, now: number): Promise<void> {
   switch (message.type) {
     case 'SUGGEST':
       return suggestTrials(ports, message, now);

@@ -1,8 +1,8 @@
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { type TuningMessage, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
 import { reportRung } from '#shared/use-cases/tuning/report-rung.ts';
-import { reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
-import { type StartTrialPorts, startTrial } from '#shared/use-cases/tuning/start-trial.ts';
+import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
+import { startTrial } from '#shared/use-cases/tuning/start-trial.ts';
 import { stopTrial } from '#shared/use-cases/tuning/stop-trial.ts';
 import { suggestTrials } from '#shared/use-cases/tuning/suggest-trials.ts';
 import type { Mechanism } from './world-faults.ts';
@@ -40,13 +40,13 @@ function withoutPendingTrials(tunings: TuningStore): TuningStore {
 
 /** The stage `tuning`: handles messages of its topic, and knows which of them were published before. */
 export function createTuningStage(
-  ports: () => StartTrialPorts,
+  ports: () => ReportTrialPorts,
   { now, has }: { readonly now: () => number; readonly has: Has },
 ) {
   const published = new Set<string>();
   let requests = 0;
 
-  function suggestionPorts(from: number): StartTrialPorts {
+  function suggestionPorts(from: number): ReportTrialPorts {
     const { tunings, ...others } = ports();
     requests += 1;
     const fenced = has('suggestionFence') ? tunings : withoutSuggestionFence(tunings, from, requests);

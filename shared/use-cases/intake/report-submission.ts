@@ -17,28 +17,20 @@ export async function reportSubmission(
   outcome: SubmitOutcome,
 ): Promise<void> {
   const { reportObject, generation } = submission;
-  if (outcome.verdict !== 'ACCEPTED') {
-    const subject = { reportObject, generation, acceptedJobId: null };
-    const isWritten = await updateReport(ports.objects, subject, async (current) => {
-      // A redelivery does not take an acceptance back, even if a package of the job is gone by now.
-      const isAccepted = current?.verdict === 'ACCEPTED' && current.generation === generation;
-      return isAccepted ? null : reportOf(submission, outcome);
-    });
-    if (isWritten && outcome.verdict === 'REFUSED') {
-      await publishRefusal(ports, submission, outcome);
-    }
-    return;
+  const acceptedJobId = outcome.verdict === 'ACCEPTED' ? outcome.jobId : null;
+  const isWritten = await updateReport(ports.objects, { reportObject, generation, acceptedJobId }, async (current) => {
+    const isAccepted = current?.verdict === 'ACCEPTED';
+    const isKept =
+      acceptedJobId === null
+        ? // A redelivery does not take an acceptance back, even if a package of the job is gone by now.
+          isAccepted && current.generation === generation
+        : current === undefined || (isAccepted && current.jobId === acceptedJobId);
+    return isKept ? null : reportOf(submission, outcome);
+  });
+  if (isWritten && outcome.verdict === 'REFUSED') {
+    await publishRefusal(ports, submission, outcome);
   }
-  const { jobId } = outcome;
-  const hasReplaced = await updateReport(
-    ports.objects,
-    { reportObject, generation, acceptedJobId: jobId },
-    async (current) => {
-      const isOfJob = current === undefined || (current.verdict === 'ACCEPTED' && current.jobId === jobId);
-      return isOfJob ? null : reportOf(submission, outcome);
-    },
-  );
-  const submitted = hasReplaced ? await readSubmitted(ports, jobId) : undefined;
+  const submitted = isWritten && acceptedJobId !== null ? await readSubmitted(ports, acceptedJobId) : undefined;
   if (submitted !== undefined) {
     // It may have been accepted long ago, and publish no further updates of its own.
     await ports.updates.publish(updateOf(submitted));

@@ -7,7 +7,7 @@ import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { logDecision } from '#shared/use-cases/log-lines.ts';
 import { wakeWaitingJobs } from '#shared/use-cases/provision/waiting-jobs.ts';
-import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
+import { interruptAttempt, reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
 
 export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
 
@@ -134,17 +134,6 @@ async function reportEndedVm(ports: TeardownPorts, vm: Vm, now: TimestampMs): Pr
     `VM ${vm.vmName} in ${vm.zone} stopped without an exit report from its agent.`,
   );
   const replica = await ports.replicas.findByInstance(vm.instanceId);
-  if (replica !== undefined) {
-    await reportLostReplica(ports, replica, { at: now, cause });
-    return;
-  }
-  const { jobId, attempt, instanceId } = vm;
-  await handleJobEvent(ports, {
-    type: 'ATTEMPT_INTERRUPTED',
-    eventId: `lost-${attempt}-${instanceId}`,
-    jobId,
-    at: now,
-    attempt,
-    cause,
-  });
+  const loss = { at: now, cause };
+  await (replica === undefined ? interruptAttempt(ports, vm, loss) : reportLostReplica(ports, replica, loss));
 }

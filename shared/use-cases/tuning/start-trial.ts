@@ -2,18 +2,16 @@ import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { createRecord, publishOutbox } from '#shared/machine/machine.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
-import { type EventPorts, jobMachine } from '#shared/use-cases/handle-job-event.ts';
+import { jobMachine } from '#shared/use-cases/handle-job-event.ts';
 import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
 import { stopTrial } from '#shared/use-cases/tuning/stop-trial.ts';
 import { readTrial, type TrialId, trialJobOf } from '#shared/use-cases/tuning/trial-job.ts';
-
-export type StartTrialPorts = EventPorts & ReportTrialPorts;
 
 /**
  * Creates the job of a trial if there is none; the repeated request is also how a tuning checks on a trial, so the end
  * of a closed job is reported again. A trial that the tuning does not wait for any more is cancelled.
  */
-export async function startTrial(ports: StartTrialPorts, id: TrialId, now: TimestampMs): Promise<void> {
+export async function startTrial(ports: ReportTrialPorts, id: TrialId, now: TimestampMs): Promise<void> {
   const found = await readTrial(ports.tunings, id);
   if (found === undefined) {
     return;
@@ -41,7 +39,7 @@ export async function startTrial(ports: StartTrialPorts, id: TrialId, now: Times
   await publishOutbox(jobMachine(ports), trial.jobId);
 }
 
-async function isAwaited({ tunings }: StartTrialPorts, id: TrialId): Promise<boolean> {
+async function isAwaited({ tunings }: ReportTrialPorts, id: TrialId): Promise<boolean> {
   const tuning = (await tunings.read(id.tuningId))?.record;
   return tuning !== undefined && awaits(tuning, id);
 }

@@ -1,12 +1,10 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { createRecord, publishOutbox } from '#shared/machine/machine.ts';
-import { type EventPorts, handleJobEvent, jobMachine } from '#shared/use-cases/handle-job-event.ts';
+import { handleJobEvent, jobMachine } from '#shared/use-cases/handle-job-event.ts';
 import { cancelEventOf } from '#shared/use-cases/intake/cancel-job.ts';
 import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
 import { readTrial, type TrialId, trialJobOf } from '#shared/use-cases/tuning/trial-job.ts';
-
-export type StopTrialPorts = EventPorts & ReportTrialPorts;
 
 /** STOP: the program ends, and what it has reported counts. CANCEL: the job is cancelled. */
 export type StopRequest = TrialId & { readonly how: 'STOP' | 'CANCEL' };
@@ -15,7 +13,7 @@ export type StopRequest = TrialId & { readonly how: 'STOP' | 'CANCEL' };
  * Stops or cancels the job of a trial; the end of a closed job is reported again. A trial without a job gets one that
  * is cancelled from its creation: a request to start the trial that is still under way then finds the id taken.
  */
-export async function stopTrial(ports: StopTrialPorts, { how, ...id }: StopRequest, now: TimestampMs): Promise<void> {
+export async function stopTrial(ports: ReportTrialPorts, { how, ...id }: StopRequest, now: TimestampMs): Promise<void> {
   const found = await readTrial(ports.tunings, id);
   if (found === undefined) {
     return;

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
+import { readStart } from '#cli/client/read-start.ts';
 import { openSecretClient } from '#cli/client/secret-client.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
@@ -26,23 +27,14 @@ async function readValue({ flag, io }: Invocation): Promise<Uint8Array> {
   if (file === undefined || file === '') {
     throw new UsageFailure('--data-file is missing: pass the file that contains the value, or - for standard input.');
   }
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  try {
-    for await (const chunk of file === '-' ? io.openStdin() : createReadStream(resolve(io.cwd, file))) {
-      chunks.push(chunk as Uint8Array);
-      sizeBytes += (chunk as Uint8Array).byteLength;
-      if (sizeBytes > SECRET_BYTES_MAX) {
-        break;
-      }
-    }
-  } catch (error) {
+  const stream = file === '-' ? io.openStdin() : createReadStream(resolve(io.cwd, file));
+  const value = await readStart(stream, SECRET_BYTES_MAX).catch((error: unknown) => {
     throw new Failure(`The value cannot be read (${describeError(error)}): check --data-file.`);
-  }
-  if (sizeBytes === 0 || sizeBytes > SECRET_BYTES_MAX) {
+  });
+  if (value.byteLength === 0 || value.byteLength > SECRET_BYTES_MAX) {
     throw new Failure(`The value must have between 1 and ${SECRET_BYTES_MAX} bytes: check --data-file.`);
   }
-  return Buffer.concat(chunks);
+  return value;
 }
 
 export const secretsList: Command = {

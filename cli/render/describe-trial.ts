@@ -1,11 +1,11 @@
 import type { Output } from '#cli/core/command.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
-import { durationMsOf, parameterNames } from '#cli/render/sort-trials.ts';
+import { parameterNames } from '#cli/render/sort-trials.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
 import { formatParameters, formatValue } from '#shared/text/format-number.ts';
-import { formatDuration } from '#shared/text/format-time.ts';
+import { formatSpan } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** Formats trials as a table with a column per parameter. */
@@ -23,15 +23,10 @@ export function formatTrials(
     ...objectiveValues(trial, tuning).map((value) => (value === null ? '-' : formatValue(value))),
     trial.step === null ? '-' : formatValue(trial.step),
     ...names.map((name) => formatValue(trial.parameters[name] ?? '-')),
-    formatDurationOf(trial),
+    (trial.endTime !== null && formatSpan(trial, 0)) || '-',
     trial.costUsd === null ? '-' : formatUsd(trial.costUsd),
   ]);
   return formatTable(['TRIAL', 'STATE', ...metrics, 'STEP', ...names, 'DURATION', 'COST'], rows);
-}
-
-function formatDurationOf(trial: TrialView): string {
-  const durationMs = durationMsOf(trial);
-  return durationMs === null ? '-' : formatDuration(durationMs);
 }
 
 /** The best trial of those that have ended, in the order of their ends. */

@@ -18,7 +18,7 @@ const COLUMNS: Readonly<Record<string, Key>> = {
 };
 
 /** How long the trial ran; null if it has not started, or not ended. */
-export function durationMsOf({ startTime, endTime }: TrialView): number | null {
+function durationMsOf({ startTime, endTime }: TrialView): number | null {
   return startTime === null || endTime === null ? null : Date.parse(endTime) - Date.parse(startTime);
 }
 

@@ -1,9 +1,9 @@
-import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { isGsUri } from '#cli/client/gs-uri.ts';
 import type { Invocation } from '#cli/core/command.ts';
 import { type JobRequest, validateRequest, writeJob } from '#cli/submit/job-request.ts';
 import { dryRunUri, type PackageSource } from '#cli/submit/package-source.ts';
+import { isFile } from '#cli/submit/source-files.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 
 /**
@@ -44,12 +44,4 @@ function listRelativePackages(request: JobRequest): readonly string[] {
   // Packages of flags have no line in the file.
   const values = uris.filter(({ line, value }) => line !== undefined && !isGsUri(value)).map(({ value }) => value);
   return [...new Set(values)];
-}
-
-/** Whether the path is a file; false if it cannot be read. */
-function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
 }

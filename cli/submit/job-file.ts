@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { readStart } from '#cli/client/read-start.ts';
 import { JOB_FILE_BYTES_MAX } from '#shared/job-file/parser/parse-source.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
@@ -8,17 +9,8 @@ export function readJobFileBytes(path: string): Promise<Uint8Array> {
 }
 
 /** Same as `readJobFileBytes`, for standard input. */
-export async function readJobFileStream(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of stream) {
-    chunks.push(chunk);
-    sizeBytes += chunk.byteLength;
-    if (sizeBytes > JOB_FILE_BYTES_MAX) {
-      break;
-    }
-  }
-  return Buffer.concat(chunks);
+export function readJobFileStream(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  return readStart(stream, JOB_FILE_BYTES_MAX);
 }
 
 /** Placeholders for values that a deployment supplies, so that offline validation does not report them as missing. */

@@ -85,7 +85,8 @@ async function collectPackage(packagePath: string): Promise<SourceFiles> {
   return { packageName, files, emptyFolders, hasBuildFile, isNamedFolder: false };
 }
 
-async function isFile(path: string): Promise<boolean> {
+/** Whether the path is a file; false if it cannot be read. */
+export async function isFile(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => found.isFile(),
     () => false,

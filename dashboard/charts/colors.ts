@@ -10,6 +10,12 @@ export type ChartColors = {
   readonly series: readonly string[];
 };
 
+/** How both axes of a chart look. */
+export function axisStyle({ text, grid }: ChartColors) {
+  const font = '11px system-ui, sans-serif';
+  return { stroke: text, font, labelFont: font, grid: { stroke: grid, width: 1 }, ticks: { show: false } } as const;
+}
+
 /** The name of the style's variable for a line. */
 export function seriesVariable(color: number): string {
   return `--series-${(color % SERIES_COLOR_COUNT) + 1}`;

@@ -2,7 +2,7 @@
 import '#dashboard/charts/valid-language.ts';
 import uPlot from 'uplot';
 import type { XRange } from '#dashboard/charts/chart-links.ts';
-import { type ChartColors, chartColors, SERIES_COLOR_COUNT } from '#dashboard/charts/colors.ts';
+import { axisStyle, type ChartColors, chartColors, SERIES_COLOR_COUNT } from '#dashboard/charts/colors.ts';
 import { durationSplits, formatTick, formatX } from '#dashboard/charts/shape/format-axis.ts';
 import type { ShapedCurves } from '#dashboard/charts/shape/shape-curves.ts';
 import type { Column } from '#dashboard/charts/shape/smooth.ts';
@@ -153,13 +153,8 @@ function rangeOfValues(min: number | null, max: number | null, unit: string): uP
   return low === max ? uPlot.rangeNum(low, max, 0.1, true) : [low - 0.04 * (max - low), max + 0.06 * (max - low)];
 }
 
-function axesOf({ axis, unit }: PlotOptions, { text, grid }: ChartColors): uPlot.Axis[] {
-  const common = {
-    stroke: text,
-    font: '11px system-ui, sans-serif',
-    grid: { stroke: grid, width: 1 },
-    ticks: { show: false },
-  } as const;
+function axesOf({ axis, unit }: PlotOptions, colors: ChartColors): uPlot.Axis[] {
+  const common = axisStyle(colors);
   const isDuration = axis === 'relative';
   return [
     {
@@ -187,7 +182,7 @@ function axesOf({ axis, unit }: PlotOptions, { text, grid }: ChartColors): uPlot
 type SplitsArguments = [plot: uPlot, index: number, min: number, max: number, ...rest: number[]];
 
 function splitDurations([plot, , min, max]: SplitsArguments): number[] {
-  return durationSplits(min, max, Math.floor(plot.bbox.width / uPlot.pxRatio / 60));
+  return durationSplits(min, max, Math.floor(plot.bbox.width / uPlot.pxRatio / 70));
 }
 
 function tickOfX(at: number, axis: XAxis): string {

@@ -1,7 +1,7 @@
 // First: uPlot fails to load if the browser's language is not valid.
 import '#dashboard/charts/valid-language.ts';
 import uPlot from 'uplot';
-import { type ChartColors, chartColors } from '#dashboard/charts/colors.ts';
+import { axisStyle, type ChartColors, chartColors } from '#dashboard/charts/colors.ts';
 import { formatTick } from '#dashboard/charts/shape/format-axis.ts';
 
 export type ScatterPoint = {
@@ -35,7 +35,6 @@ export type ScatterPlot = {
 const POINTER_PX_MAX = 20;
 const RING_PX = 8;
 const NAME_CHARACTERS_MAX = 60;
-const FONT = '11px system-ui, sans-serif';
 
 export function createScatterPlot(container: HTMLElement, options: ScatterOptions): ScatterPlot {
   const { points, hasLine, size, onPoint, onOpen } = options;
@@ -110,11 +109,11 @@ function seriesOf(hasLine: boolean, { text, series }: ChartColors): uPlot.Series
   ];
 }
 
-function axesOf({ names }: ScatterOptions, { text, grid }: ChartColors): uPlot.Axis[] {
+function axesOf({ names }: ScatterOptions, colors: ChartColors): uPlot.Axis[] {
   const common = {
-    ...{ stroke: text, font: FONT, labelFont: FONT, labelSize: 18, labelGap: 2 },
-    grid: { stroke: grid, width: 1 },
-    ticks: { show: false },
+    ...axisStyle(colors),
+    labelSize: 18,
+    labelGap: 2,
     values: (_: uPlot, splits: readonly (number | null)[]) =>
       splits.map((value) => (value === null ? '' : formatTick(value, ''))),
   } satisfies uPlot.Axis;

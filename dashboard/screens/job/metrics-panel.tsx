@@ -36,7 +36,11 @@ export function MetricsPanel({ job }: { readonly job: JobView }) {
       {hasProgram ? (
         <ProgramCharts {...{ job, series, settings, links }} domain={settings.axis === axis ? shown : undefined} />
       ) : (
-        !isLoading && <NoMetrics job={job} />
+        !isLoading && (
+          <div class="card">
+            <NoMetrics job={job} />
+          </div>
+        )
       )}
       {data !== undefined && <Omitted omitted={data.omitted} />}
       <SystemCharts {...{ job, series, axis, links }} domain={shown} />
@@ -85,21 +89,15 @@ function NoMetrics({ job }: { readonly job: JobView }) {
   const isOver = isEnded(job);
   const hasRun = job.timeline.some(({ phases }) => phases.some(({ phase }) => phase === 'RUNNING'));
   if (isOver && !hasRun && job.timeline.length > 0) {
-    return (
-      <div class="card">
-        <EmptyState title="The program did not run" />
-      </div>
-    );
+    return <EmptyState title="The program did not run" />;
   }
   return (
-    <div class="card">
-      <EmptyState title={isOver ? 'The program reported no metrics' : 'No metrics yet'}>
-        <p>
-          Write lines such as <code>{'{"step": 10, "loss": 0.3}'}</code> to the file that{' '}
-          <code>DROPFORGE_METRICS_FILE</code> names, or TensorBoard event files to the output directory.
-        </p>
-      </EmptyState>
-    </div>
+    <EmptyState title={isOver ? 'The program reported no metrics' : 'No metrics yet'}>
+      <p>
+        Write lines such as <code>{'{"step": 10, "loss": 0.3}'}</code> to the file that{' '}
+        <code>DROPFORGE_METRICS_FILE</code> names, or TensorBoard event files to the output directory.
+      </p>
+    </EmptyState>
   );
 }
 

@@ -7,13 +7,18 @@ export type Progress = { readonly step: number; readonly stepsMax: number | null
  * interruption repeated counts. Null if it reports no steps.
  */
 export function progressOf(job: JobView, now: number): Progress | null {
-  const master = job.replicas.find(({ replica }) => replica === 'master-0') ?? job.replicas[0];
+  const master = masterOf(job);
   if (master === undefined || master.step === null) {
     return null;
   }
   const { step, stepsMax } = master;
   const isRunning = job.state === 'RUNNING' && stepsMax !== null && step > 0 && step < stepsMax;
   return { step, stepsMax, etaMs: isRunning ? ((stepsMax - step) * ranMs(job, now)) / step : null };
+}
+
+/** The main replica of the newest attempt. */
+export function masterOf({ replicas }: JobView): JobView['replicas'][number] | undefined {
+  return replicas.findLast(({ replica }) => replica === 'master-0') ?? replicas.at(-1);
 }
 
 /** How long the program has run, over all attempts. */

@@ -1,4 +1,4 @@
-import { progressOf } from '#dashboard/screens/job/progress.ts';
+import { masterOf, progressOf } from '#dashboard/screens/job/progress.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { isEnded } from '#shared/views/describe/is-ended.ts';
 
@@ -21,10 +21,11 @@ export function describeProgress(job: JobView, now: number): Progress | null {
       leftMs: isEnded(job) || endTime === null ? null : Date.parse(endTime) - now,
     };
   }
-  const { step, stepsMax } = masterOf(job) ?? { step: null, stepsMax: null };
-  if (step === null) {
+  const progress = progressOf(job, now);
+  if (progress === null) {
     return null;
   }
+  const { step, stepsMax, etaMs } = progress;
   if (stepsMax === null || stepsMax <= 0) {
     return { fraction: 0, text: `step ${step.toLocaleString('en-US')}`, leftMs: null };
   }
@@ -32,7 +33,7 @@ export function describeProgress(job: JobView, now: number): Progress | null {
   return {
     fraction,
     text: `${step.toLocaleString('en-US')} / ${stepsMax.toLocaleString('en-US')}`,
-    leftMs: progressOf(job, now)?.etaMs ?? null,
+    leftMs: etaMs,
   };
 }
 
@@ -53,8 +54,3 @@ export function mainMetricOf(job: JobView): { readonly name: string; readonly va
 }
 
 const PREFERRED = [/^(val|eval|validation)[_/-]?loss$/i, /^loss$/i, /loss/i, /acc/i];
-
-/** The main replica of the newest attempt. */
-function masterOf({ replicas }: JobView): JobView['replicas'][number] | undefined {
-  return replicas.findLast(({ replica }) => replica === 'master-0') ?? replicas.at(-1);
-}

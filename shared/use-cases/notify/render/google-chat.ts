@@ -1,3 +1,4 @@
+import { escapeMarkup } from '#shared/use-cases/notify/render/escape-markup.ts';
 import type { Notification } from '#shared/use-cases/notify/render/notification.ts';
 import { withSymbol } from '#shared/use-cases/notify/render/symbol.ts';
 
@@ -15,7 +16,7 @@ export function renderGoogleChat(notification: Notification): object {
           sections: [
             {
               widgets: [
-                ...texts.map((text) => ({ textParagraph: { text: escapeHtml(text) } })),
+                ...texts.map((text) => ({ textParagraph: { text: escapeMarkup(text) } })),
                 ...(button === null ? [] : [{ buttonList: { buttons: [button] } }]),
               ],
             },
@@ -24,8 +25,4 @@ export function renderGoogleChat(notification: Notification): object {
       },
     ],
   };
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -1,3 +1,4 @@
+import { escapeMarkup } from '#shared/use-cases/notify/render/escape-markup.ts';
 import { type Notification, toLine } from '#shared/use-cases/notify/render/notification.ts';
 import { withSymbol } from '#shared/use-cases/notify/render/symbol.ts';
 
@@ -14,7 +15,7 @@ export function renderSlack(notification: Notification): object {
   const title = withSymbol(notification);
   const plain = (text: string) => ({ type: 'plain_text', text, emoji: false });
   return {
-    text: escapeSlack(title),
+    text: escapeMarkup(title),
     mrkdwn: false,
     unfurl_links: false,
     blocks: [
@@ -34,15 +35,10 @@ export function renderSlack(notification: Notification): object {
             {
               type: 'context',
               elements: [
-                { type: 'mrkdwn', verbatim: true, text: `<${encodeURI(link.url)}|${escapeSlack(link.label)}>` },
+                { type: 'mrkdwn', verbatim: true, text: `<${encodeURI(link.url)}|${escapeMarkup(link.label)}>` },
               ],
             },
           ]),
     ],
   };
-}
-
-/** Slack's three control characters (docs, "Formatting text for app surfaces", "Escaping text"). */
-function escapeSlack(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -15,7 +15,7 @@ from vm_agent.program.exit_report import ReplicaEnded
 from vm_agent.setup.installation import Installer, find_error, find_missing
 from vm_agent.setup.installers import InstallPaths, ToolResult, read_uv_plan
 from vm_agent.setup.package_index import Indexes
-from vm_agent.setup.package_plan import PackagePlan, Program, plan_packages
+from vm_agent.setup.package_plan import PackagePlan, Targets, plan_packages
 from vm_agent.setup.packages import Archive
 
 SETUP = "from setuptools import setup\nsetup(name='trainer', packages=['trainer'])\n"
@@ -108,7 +108,7 @@ class UvTest(unittest.TestCase):
             'PIP_INDEX_URL': f'file://{self.folder}/simple',
             **variables,
         }
-        plan = PackagePlan((), (), ('einops',), True, (), Program())
+        plan = PackagePlan(Targets(requirements=['einops']))
         paths = InstallPaths(self.folder / 'venv', environment)
         Installer(paths, run_tool, None, lambda text, _severity: self.logged.append(text)).install(plan)
 

@@ -43,7 +43,7 @@ class PackagePlanTest(unittest.TestCase):
     def test_installs_a_project_and_runs_its_module_without_its_files(self) -> None:
         files = {'t-1/setup.py': SETUP.replace('name', "install_requires=['x'], name"), 't-1/trainer/task.py': ''}
         plan = self.plan('trainer.task', (replace(PROJECT, root='t-1', import_roots=('t-1',)), files))
-        self.assertEqual([self.relative(Path(tree)) for tree in plan.trees], ['0/t-1'])
+        self.assertEqual([self.relative(Path(tree)) for tree in plan.targets.trees], ['0/t-1'])
         self.assertIsNone(plan.program.working_directory)
 
     def test_runs_sources_in_their_folder_with_their_requirements(self) -> None:
@@ -51,8 +51,8 @@ class PackagePlanTest(unittest.TestCase):
         plan = self.plan('train', (layout, {'mine/train.py': '', 'mine/requirements.txt': 'numpy>=1 # arrays\n\n'}))
         self.assertEqual([self.relative(root) for root in plan.import_roots], ['0/mine'])
         self.assertEqual(self.relative(plan.program.working_directory), '0/mine')
-        self.assertEqual(plan.requirements, ('einops', 'numpy>=1'))
-        self.assertEqual((plan.trees, plan.program.script), ((), None))
+        self.assertEqual(plan.targets.requirements, ['einops', 'numpy>=1'])
+        self.assertEqual((plan.targets.trees, plan.program.script), ([], None))
 
     def test_runs_in_the_package_that_contains_the_program(self) -> None:
         tools = replace(SOURCES, root='common', import_roots=('common',), program=None, working_directory='common')
@@ -73,7 +73,7 @@ class PackagePlanTest(unittest.TestCase):
         installed = self.plan('json.tool', (PROJECT, files))
         python = Path(sys.executable)
         self.assertEqual([self.relative(root) for root in find_import_roots(missing, 'loose.run', python)], ['0'])
-        self.assertEqual(find_import_roots(installed, 'json.tool', python), ())
+        self.assertEqual(find_import_roots(installed, 'json.tool', python), [])
 
     def test_packages_of_a_job_that_was_accepted_without_layouts_run_as_they_did(self) -> None:
         task = {'trainer/__init__.py': '', 'trainer/task.py': ''}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, FrozenSet, Iterator, List, Sequence, Tuple
 
-from vm_agent.cache.key import normalize_name
+from vm_agent.cache.key import name_in, normalize_name, read_requirements, read_text
 
 FILE_COUNT_MAX = 400_000
 # A wheel that was built for other machines has one of these platform tags; `linux_x86_64` is that of a local build.
@@ -107,31 +107,13 @@ def _recorded_paths(venv: Path, library: Path, folder: Path) -> Iterator[str]:
 
 
 def _is_portable(folder: Path) -> bool:
-    lines = _read_lines(folder / 'WHEEL')
+    lines = read_text(folder / 'WHEEL').splitlines()
     tags = [line.partition(':')[2].strip() for line in lines if line.lower().startswith('tag:')]
     return bool(tags) and all(any(portable in tag for portable in PORTABLE_TAGS) for tag in tags)
 
 
 def _check_requirements(folder: Path, own_names: Sequence[str]) -> None:
     """A package that was chosen for one version of the job's own packages may not be right for the next."""
-    for line in _read_lines(folder / 'METADATA'):
-        if not line:
-            return
-        if line.lower().startswith('requires-dist:'):
-            required = normalize_name(_leading_name(line.partition(':')[2].strip()))
-            if required in own_names and 'extra ==' not in line:
-                raise NotCacheable(f"{folder.name} requires the job's own package {required}")
-
-
-def _leading_name(requirement: str) -> str:
-    return requirement[: next((at for at, char in enumerate(requirement) if char not in NAME_CHARACTERS), None)]
-
-
-NAME_CHARACTERS = frozenset('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-')
-
-
-def _read_lines(path: Path) -> List[str]:
-    try:
-        return path.read_text('utf-8', 'replace').splitlines()
-    except OSError:
-        return []
+    for required in map(name_in, read_requirements(read_text(folder / 'METADATA'))[1]):
+        if required in own_names:
+            raise NotCacheable(f"{folder.name} requires the job's own package {required}")

@@ -11,6 +11,7 @@ import re
 import sys
 import sysconfig
 from dataclasses import dataclass
+from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
@@ -24,6 +25,7 @@ SPECIFIER = r'(?:===|~=|==|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+'
 REQUIREMENT_PATTERN = re.compile(
     rf'^({NAME})\s*(?:\[([^\]]*)\])?\s*\(?\s*((?:{SPECIFIER}\s*(?:,\s*)?)*)\)?\s*(?:;(.*))?$', re.DOTALL
 )
+EXTRA_MARKER = re.compile(r'\bextra\s*==')
 ARCHIVE_SUFFIXES = ('.whl', '.zip', '.tar.gz', '.tgz', '.tar.bz2', '.tar.xz', '.tar')
 # Settings of pip that change how packages are fetched or reported, not which.
 TRANSPORT_SETTINGS = frozenset(
@@ -84,13 +86,29 @@ def normalize_requirement(text: str) -> Optional[str]:
     return ''.join(parts)
 
 
+def read_requirements(metadata: str) -> Tuple[str, List[str]]:
+    """
+    Returns the normalized name of a distribution and its requirements, without those of extras (core metadata
+    specification).
+    """
+    headers = HeaderParser().parsestr(metadata)
+    required = [' '.join(value.split()) for value in headers.get_all('Requires-Dist', [])]
+    return normalize_name(headers.get('Name', '').strip()), [one for one in required if not EXTRA_MARKER.search(one)]
+
+
+def name_in(requirement: str) -> str:
+    """Returns the normalized name of the distribution that a requirement names."""
+    found = re.match(r'[A-Za-z0-9._-]+', requirement)
+    return normalize_name(found.group(0) if found else requirement)
+
+
 def describe_image() -> Dict[str, Any]:
     """Returns what installing depends on in the machine image: interpreter, platform and its packages by version."""
     libc = platform.libc_ver()
     return {
         'python': [sys.implementation.name, sys.version, sysconfig.get_config_var('SOABI') or ''],
         'platform': [sys.platform, platform.machine(), *libc],
-        'system': _read_text(Path('/etc/os-release')),
+        'system': read_text(Path('/etc/os-release')),
         'packages': sorted(set(_distribution_names(sys.path))),
     }
 
@@ -102,10 +120,10 @@ def describe_index(environment: Mapping[str, str]) -> List[str]:
         for name, value in environment.items()
         if name.startswith(('PIP_', 'UV_')) and not _is_transport(name) and name not in FILE_VARIABLES
     }
-    texts = [_read_text(path) for path in _configuration_files(environment)]
+    texts = [read_text(path) for path in _configuration_files(environment)]
     named = [path for text in texts for line in CONSTRAINT_PATTERN.findall(text) for path in line.split()]
     named += [path for name in FILE_VARIABLES[1:] for path in environment.get(name, '').split()]
-    constraints = [_read_text(Path(path)) for path in named]
+    constraints = [read_text(Path(path)) for path in named]
     variables = [f'{name}={value}' for name, value in sorted(settings.items())]
     return [without_credentials(text) for text in [*variables, *filter(None, texts), *filter(None, constraints)]]
 
@@ -116,7 +134,7 @@ def _is_transport(variable: str) -> bool:
 
 def cpu_features() -> str:
     """Returns a hash of this CPU's features, on which locally compiled packages may depend."""
-    for line in _read_text(Path('/proc/cpuinfo')).splitlines():
+    for line in read_text(Path('/proc/cpuinfo')).splitlines():
         if line.startswith(('flags', 'Features')):
             flags = ' '.join(sorted(line.partition(':')[2].split()))
             return hashlib.sha256(flags.encode()).hexdigest()
@@ -150,7 +168,8 @@ def _configuration_files(environment: Mapping[str, str]) -> List[Path]:
     return [*pip, Path('/etc/uv/uv.toml'), user / 'uv' / 'uv.toml']
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Returns the text of a file; empty if there is none, or if it cannot be read."""
     try:
         return path.read_text('utf-8', 'replace') if path.is_file() else ''
     except OSError:

@@ -1,8 +1,8 @@
 """The first lines of the scripts that an installer writes, which name the interpreter by its path."""
 
-import os
-import stat
 from pathlib import Path
+
+from vm_agent.program.foreign_files import open_regular
 
 # The kernel's limit on the line that names an interpreter (BINPRM_BUF_SIZE in linux/binfmts.h, with the newline).
 SHEBANG_BYTES_MAX = 127
@@ -20,10 +20,7 @@ def write_origin(venv: Path) -> None:
 def read_origin(venv: Path) -> str:
     """Reads and removes the file. Raises OSError or ValueError, also if it is not a regular file."""
     # An archive can have a pipe or a link in its place.
-    descriptor = os.open(venv / ORIGIN_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(descriptor, 'rb') as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError(f'{ORIGIN_FILE} is not a regular file')
+    with open_regular(venv / ORIGIN_FILE) as file:
         python = file.read(ORIGIN_BYTES_MAX).decode()
     (venv / ORIGIN_FILE).unlink()
     return python

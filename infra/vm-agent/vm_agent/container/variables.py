@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, Mapping, Sequence, Tuple
 
 # Variables that lead to the network, and to the embedded cloud in Google's place; everything else of the VM's
 # environment is the machine's own. So are settings of pip, which have passwords of indexes: an image can be of any
@@ -25,8 +25,4 @@ def named_files(variables: Mapping[str, str]) -> Tuple[Path, ...]:
 
 def parse_image_variables(lines: Sequence[str]) -> Dict[str, str]:
     """Reads the `Env` of an image's configuration."""
-    found: List[Tuple[str, str]] = []
-    for line in lines:
-        name, _, value = str(line).partition('=')
-        found.append((name, value))
-    return dict(found)
+    return {name: value for name, _, value in (str(line).partition('=') for line in lines)}

@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from dataclasses import replace
 from typing import Deque, Dict, List, Optional
 
 from vm_agent.health.finding import Finding, describe_seconds
@@ -205,7 +206,7 @@ class LossCurves:
         if finding is not None and (known is None or is_own or known.until is not None):
             self._found[code] = finding
         elif finding is None and known is not None and is_own and known.until is None:
-            self._found[code] = Finding(known.code, known.message, known.remedy, known.since, known.evidence, at)
+            self._found[code] = replace(known, until=at)
 
 
 def _describe_divergence(name: str, curve: _Curve) -> Finding:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Optional, Tuple
 
 from vm_agent.health.finding import Finding, describe_seconds
@@ -107,7 +107,7 @@ class HealthMonitor:
             known = self._stall is not None and self._stall.until is None
             if known and not is_stalled and self._is_running:
                 assert self._stall is not None
-                self._stall = replace_until(self._stall, self._pace.quiet_since)
+                self._stall = replace(self._stall, until=self._pace.quiet_since)
             return is_stalled and not known
 
     def record_stall(self, stack: Tuple[str, ...]) -> None:
@@ -183,7 +183,3 @@ class HealthMonitor:
             *self._disk.findings(),
         ]
         return [finding for finding in found if self._policy.actions[finding.code] != 'ignore']
-
-
-def replace_until(finding: Finding, until: float) -> Finding:
-    return Finding(finding.code, finding.message, finding.remedy, finding.since, finding.evidence, until)

@@ -6,6 +6,7 @@ from typing import Deque, Dict, List, Optional, Set
 
 from vm_agent.health.finding import Finding
 from vm_agent.metrics.samples.metric_names import LOG_PREFIX, is_loss
+from vm_agent.metrics.samples.records import to_json_value
 
 # In a row. Fewer may be a batch that is skipped, or the first steps of mixed precision.
 FINDING_REPORTS_MIN = 3
@@ -89,8 +90,7 @@ class NonFiniteDetector:
             if len(self._rows) >= NAMES_MAX or not (row.is_loss or is_known):
                 return
             self._rows[name] = row
-        text = 'NaN' if math.isnan(value) else 'Infinity' if value > 0 else '-Infinity'
-        row.add(f'{name} = {text}' + ('' if step is None else f' at step {step:g}'), at, self._finite_at)
+        row.add(f'{name} = {to_json_value(value)}' + ('' if step is None else f' at step {step:g}'), at, self._finite_at)
         count_min = FIRST_REPORTS_MIN if row.is_loss and not self.has_seen_finite else FINDING_REPORTS_MIN
         if row.count >= count_min and (self._shown is None or self._until is not None):
             self._shown, self._until = row, None

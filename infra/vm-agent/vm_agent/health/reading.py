@@ -1,21 +1,9 @@
 """The knowledge of the detectors about the machine at one moment."""
 
 from dataclasses import dataclass
-from typing import Optional, Protocol, Tuple
+from typing import Optional, Tuple
 
-
-class Gpu(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def busy_fraction(self) -> float: ...
-
-    @property
-    def memory_bytes(self) -> int: ...
-
-    @property
-    def memory_bytes_max(self) -> int: ...
+from vm_agent.program.gpu_meter import GpuUsage
 
 
 @dataclass(frozen=True)
@@ -33,4 +21,4 @@ class Reading:
     disk_bytes_max: Optional[float] = None
     disk_read_bytes_per_second: Optional[float] = None
     network_read_bytes_per_second: Optional[float] = None
-    gpus: Tuple[Gpu, ...] = ()
+    gpus: Tuple[GpuUsage, ...] = ()

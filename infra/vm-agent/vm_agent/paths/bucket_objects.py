@@ -55,11 +55,10 @@ class Entry:
         return describe(self._size_bytes)
 
 
-def describe(size_bytes: Optional[int], modified_at: float = 0.0) -> os.stat_result:
+def describe(size_bytes: Optional[int]) -> os.stat_result:
     """Returns the stat result of a read-only file of this size, or of a directory if it is None."""
     mode = stat.S_IFDIR | 0o555 if size_bytes is None else stat.S_IFREG | 0o444
-    size = size_bytes or 0
-    return os.stat_result((mode, 0, 0, 1, os.getuid(), os.getgid(), size, int(modified_at), int(modified_at), 0))
+    return os.stat_result((mode, 0, 0, 1, os.getuid(), os.getgid(), size_bytes or 0, 0, 0, 0))
 
 
 class Bucket:

@@ -32,7 +32,7 @@ def open_regular(path: Path, folder: Optional[int] = None) -> BinaryIO:
 
 
 @contextmanager
-def open_folder(root: Path, parts: Sequence[str], creates: bool = False) -> Iterator[int]:
+def open_folder(root: Path, parts: Sequence[str]) -> Iterator[int]:
     """
     Yields a descriptor of a folder below `root`, which itself is not the program's. Raises OSError, also if one of the
     parts is a link.
@@ -40,8 +40,6 @@ def open_folder(root: Path, parts: Sequence[str], creates: bool = False) -> Iter
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts:
-            if creates:
-                _make_folder(part, descriptor)
             inner = os.open(part, _FOLDER_FLAGS, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inner
@@ -64,10 +62,3 @@ def has_link(root: Path, folder: Path) -> bool:
     """Whether the path of a folder has a link below `root`. The program has ended, and puts none there later."""
     below = [folder, *folder.parents][: len(folder.relative_to(root).parts)]
     return any(path.is_symlink() for path in below)
-
-
-def _make_folder(name: str, parent: int) -> None:
-    try:
-        os.mkdir(name, dir_fd=parent)
-    except FileExistsError:
-        return

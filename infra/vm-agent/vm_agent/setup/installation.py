@@ -21,7 +21,7 @@ from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.setup.installers import InstallPaths, Pip, RunTool, ToolResult, find_uv
 from vm_agent.setup.own_packages import OwnPackages, UnreadableWheel, read_own_packages, unpack_plain_wheel
 from vm_agent.setup.package_index import Indexes, probe_indexes
-from vm_agent.setup.package_plan import PackagePlan
+from vm_agent.setup.package_plan import PackagePlan, Targets
 from vm_agent.setup.pip_output import describe_conflict, describe_missing, find_unreachable_host
 from vm_agent.setup.virtual_environment import create_venv
 
@@ -44,21 +44,6 @@ class Installed:
 
 
 @dataclass(frozen=True)
-class _Targets:
-    """The packages that are installed; all texts are pip's arguments."""
-
-    wheels: Tuple[str, ...]
-    trees: Tuple[str, ...]
-    requirements: Tuple[str, ...]
-    is_buildable: bool
-    """Whether the image has the build requirements, so that pip is tried without an index first."""
-
-    @property
-    def paths(self) -> Tuple[str, ...]:
-        return (*self.wheels, *self.trees, *self.requirements)
-
-
-@dataclass(frozen=True)
 class Installer:
     """Installs one job's packages."""
 
@@ -75,20 +60,19 @@ class Installer:
         """
         started_at = time.monotonic()
         create_venv(self.paths.venv)
-        targets = _Targets(plan.wheels, plan.trees, plan.requirements, plan.is_buildable)
-        store = self._install(targets) if targets.paths else None
+        store = self._install(plan.targets) if plan.targets.paths else None
         return Installed(store, time.monotonic() - started_at)
 
     @property
     def _pip(self) -> Pip:
         return Pip(self.paths.python, self.run_tool)
 
-    def _install(self, targets: _Targets) -> Optional[Store]:
+    def _install(self, targets: Targets) -> Optional[Store]:
         own = None if self.cache is None else self._build_own_packages(targets)
         if self.cache is None or own is None:
             self._install_with_index(targets)
             return None
-        built = _Targets(tuple(map(str, own.wheels)), (), own.requirements, is_buildable=True)
+        built = Targets(list(map(str, own.wheels)), requirements=list(own.requirements))
         if not own.requirements and self._install_own_packages(own):
             return None
         normalized = own.normalized_requirements()
@@ -104,7 +88,7 @@ class Installer:
             create_venv(self.paths.venv)
         return self._install_and_describe(built, own, key)
 
-    def _install_and_describe(self, built: _Targets, own: OwnPackages, key: str) -> Optional[Store]:
+    def _install_and_describe(self, built: Targets, own: OwnPackages, key: str) -> Optional[Store]:
         assert self.cache is not None
         before = list_distributions(self.paths.venv)
         self._install_with_index(built)
@@ -118,7 +102,7 @@ class Installer:
             return None
         return self.cache.store(key, environment) if environment.distributions else None
 
-    def _build_own_packages(self, targets: _Targets) -> Optional[OwnPackages]:
+    def _build_own_packages(self, targets: Targets) -> Optional[OwnPackages]:
         """Returns None if that fails: then pip is run as if there were no cache, and reports the error."""
         wheels = [Path(wheel) for wheel in targets.wheels]
         folder = self.paths.built_wheels
@@ -132,7 +116,7 @@ class Installer:
         except UnreadableWheel:
             return None
 
-    def _build_wheels(self, targets: _Targets, folder: Path) -> bool:
+    def _build_wheels(self, targets: Targets, folder: Path) -> bool:
         if targets.is_buildable:
             return self._pip.build_wheels(targets.trees, folder).exit_code == 0
         indexes = probe_indexes(self.paths.python, self.paths.environment)
@@ -146,7 +130,7 @@ class Installer:
         ]
         return not left or self._pip.install_alone([str(wheel) for wheel in left]).exit_code == 0
 
-    def _install_with_index(self, targets: _Targets) -> None:
+    def _install_with_index(self, targets: Targets) -> None:
         started_at = time.monotonic()
         before = list_distributions(self.paths.venv)
         name = self._install_offline_or_online(targets)
@@ -155,7 +139,7 @@ class Installer:
             packages = '1 package' if count == 1 else f'{count} packages'
             self.log(f'Installed {packages} with {name} in {time.monotonic() - started_at:.1f} s.', 'INFO')
 
-    def _install_offline_or_online(self, targets: _Targets) -> str:
+    def _install_offline_or_online(self, targets: Targets) -> str:
         """Returns the name of the installer that succeeded."""
         self._ensure_pip()
         # A build that is bound to fail offline would put a misleading error into the log.
@@ -186,7 +170,7 @@ class Installer:
             raise _failure(f'pip could not install the package: {find_error(offline.lines)}', offline, '')
         raise _missing(offline, indexes)
 
-    def _install_with_uv(self, targets: _Targets, indexes: Indexes) -> bool:
+    def _install_with_uv(self, targets: Targets, indexes: Indexes) -> bool:
         """Whatever uv cannot do is left to pip, whose errors are those that users know."""
         uv = find_uv(self.paths, self.run_tool) if indexes.is_complete else None
         if uv is None:

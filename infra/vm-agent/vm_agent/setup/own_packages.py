@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
-from vm_agent.cache.key import normalize_name, normalize_requirement
+from vm_agent.cache.key import name_in, normalize_requirement, read_requirements
 from vm_agent.http.credentials import without_credentials
 
 METADATA_BYTES_MAX = 1_048_576
@@ -45,10 +45,10 @@ def read_own_packages(wheels: Sequence[Path], requirements: Sequence[str]) -> Ow
     found: List[str] = list(requirements)
     names = []
     for wheel in wheels:
-        name, required = _read_metadata(wheel)
-        names.append(normalize_name(name))
+        name, required = read_requirements(_read_metadata(wheel))
+        names.append(name)
         found.extend(required)
-    third_party = (one for one in found if normalize_name(_name_of(one)) not in names)
+    third_party = (one for one in found if name_in(one) not in names)
     return OwnPackages(tuple(wheels), tuple(sorted(names)), tuple(dict.fromkeys(third_party)))
 
 
@@ -69,25 +69,14 @@ def _normalize_file(path: Path) -> Iterator[Optional[str]]:
             yield None if normalized is None else ' '.join([normalized, *sorted(hashes)])
 
 
-def _read_metadata(wheel: Path) -> Tuple[str, List[str]]:
-    """Returns the name and the requirements without those of extras (core metadata specification)."""
+def _read_metadata(wheel: Path) -> str:
     try:
         with zipfile.ZipFile(wheel) as archive:
             (path,) = [name for name in archive.namelist() if re.fullmatch(r'[^/]+\.dist-info/METADATA', name)]
             with archive.open(path) as file:
-                text = file.read(METADATA_BYTES_MAX).decode('utf-8', 'replace')
+                return file.read(METADATA_BYTES_MAX).decode('utf-8', 'replace')
     except (OSError, ValueError, zipfile.BadZipFile, RuntimeError) as error:
         raise UnreadableWheel(str(error)) from error
-    headers = re.sub(r'\n[ \t]+', ' ', text.replace('\r\n', '\n').split('\n\n', 1)[0]).split('\n')
-    fields = [(line.partition(':')[0].lower(), line.partition(':')[2].strip()) for line in headers]
-    required = [value for field, value in fields if field == 'requires-dist' and not re.search(r'\bextra\s*==', value)]
-    name = next((value for field, value in fields if field == 'name'), '')
-    return name, required
-
-
-def _name_of(requirement: str) -> str:
-    found = re.match(r'[A-Za-z0-9._-]+', requirement)
-    return found.group(0) if found else requirement
 
 
 def unpack_plain_wheel(wheel: Path, library: Path) -> bool:

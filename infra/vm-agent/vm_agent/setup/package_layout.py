@@ -6,7 +6,8 @@ from pathlib import Path
 from posixpath import dirname, normpath
 from typing import Optional, Tuple
 
-from vm_agent.setup.source_tree import declares_requirements, read_text
+from vm_agent.cache.key import read_text
+from vm_agent.setup.source_tree import declares_requirements
 
 # Entries at the root that macOS adds to archives.
 NOISE = re.compile(r'(?:__MACOSX|\.DS_Store|\._.*)\Z')

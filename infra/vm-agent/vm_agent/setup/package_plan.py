@@ -5,11 +5,11 @@ here.
 
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
 
-from vm_agent.setup.package_layout import PackageLayout, PackageProgram
+from vm_agent.setup.package_layout import PackageLayout
 from vm_agent.setup.packages import Archive
 from vm_agent.setup.source_tree import can_build, inspect
 
@@ -43,30 +43,29 @@ class Program:
     """From where the module is imported if no installed package contains it."""
 
 
-@dataclass(frozen=True)
-class PackagePlan:
-    wheels: Tuple[str, ...]
-    trees: Tuple[str, ...]
+@dataclass
+class Targets:
+    """The packages that pip installs; all texts are its arguments."""
+
+    wheels: List[str] = field(default_factory=list)
+    trees: List[str] = field(default_factory=list)
     """Directories that pip builds and installs."""
-    requirements: Tuple[str, ...]
-    """pip's arguments: requirements, and `-r` with a file."""
-    is_buildable: bool
+    requirements: List[str] = field(default_factory=list)
+    """Requirements, and `-r` with a file."""
+    is_buildable: bool = True
     """Whether the image has the build requirements of all trees, so that no index is needed for them."""
-    import_roots: Tuple[Path, ...]
-    """Directories for PYTHONPATH: sources that are imported without installation."""
-    program: Program
+
+    @property
+    def paths(self) -> Sequence[str]:
+        return (*self.wheels, *self.trees, *self.requirements)
 
 
 @dataclass
-class _Draft:
-    wheels: List[str]
-    trees: List[str]
-    requirements: List[str]
-    is_buildable: bool
-    roots: List[Path]
-    program: Optional[Program]
-    folder: Optional[Path]
-    """The root of the first package that is unpacked."""
+class PackagePlan:
+    targets: Targets = field(default_factory=Targets)
+    import_roots: List[Path] = field(default_factory=list)
+    """Directories for PYTHONPATH: sources that are imported without installation."""
+    program: Program = Program()
 
 
 def plan_packages(archives: Sequence[Archive], sources: Path, module: str) -> PackagePlan:
@@ -74,21 +73,21 @@ def plan_packages(archives: Sequence[Archive], sources: Path, module: str) -> Pa
     Unpacks the packages into folders of `sources`. `module` is the program: a module's name or a script's path. Raises
     ReplicaEnded with PACKAGE_UNREADABLE.
     """
-    draft = _Draft([], [], [], True, [], None, None)
-    for number, archive in enumerate(archives):
-        _add_package(draft, archive, sources / str(number), module)
-    return PackagePlan(
-        wheels=tuple(draft.wheels),
-        trees=tuple(draft.trees),
-        requirements=tuple(draft.requirements),
-        is_buildable=draft.is_buildable,
-        import_roots=tuple(draft.roots),
-        # A command, or a module of a requirement: it finds the package's files by relative paths.
-        program=draft.program or Program(working_directory=draft.folder),
-    )
+    plan = PackagePlan()
+    folders = [sources / str(number) for number in range(len(archives))]
+    layouts = [archive.unpack(folder, module) for archive, folder in zip(archives, folders)]
+    for archive, layout, folder in zip(archives, layouts, folders):
+        if layout.style == 'WHEEL':
+            plan.targets.wheels.append(str(archive.path))
+        _add_layout(plan, layout, folder)
+    programs = (_find_program(layout, folder) for layout, folder in zip(layouts, folders))
+    unpacked = (folder / layout.root for layout, folder in zip(layouts, folders) if layout.style != 'WHEEL')
+    # A command, or a module of a requirement, finds the package's files by relative paths.
+    plan.program = next(filter(None, programs), None) or Program(working_directory=next(unpacked, None))
+    return plan
 
 
-def find_import_roots(plan: PackagePlan, module: str, python: Path) -> Tuple[Path, ...]:
+def find_import_roots(plan: PackagePlan, module: str, python: Path) -> Sequence[Path]:
     """
     Returns the directories for PYTHONPATH after the installation. Sources whose module no installed package contains
     (setup.py lists other packages, or a folder has no __init__.py) are among them.
@@ -100,37 +99,33 @@ def find_import_roots(plan: PackagePlan, module: str, python: Path) -> Tuple[Pat
     return plan.import_roots if found.returncode == 0 else (*plan.import_roots, *plan.program.source_roots)
 
 
-def _add_package(draft: _Draft, archive: Archive, folder: Path, module: str) -> None:
-    layout = archive.unpack(folder, module)
-    if draft.folder is None and layout.style != 'WHEEL':
-        draft.folder = folder / layout.root
-    if layout.style == 'WHEEL':
-        draft.wheels.append(str(archive.path))
-    elif layout.style == 'PROJECT':
-        _add_project(draft, folder / layout.root)
-    else:
-        draft.roots.extend(folder / root for root in layout.import_roots)
-    draft.requirements.extend(layout.requirements)
+def _add_layout(plan: PackagePlan, layout: PackageLayout, folder: Path) -> None:
+    if layout.style == 'PROJECT':
+        _add_project(plan, folder / layout.root)
+    elif layout.style != 'WHEEL':
+        plan.import_roots.extend(folder / root for root in layout.import_roots)
+    plan.targets.requirements.extend(layout.requirements)
     for path in layout.requirement_files:
-        draft.requirements.extend(read_requirements(folder / path))
-    if draft.program is None and layout.program is not None:
-        draft.program = _program_of(layout, layout.program, folder)
+        plan.targets.requirements.extend(read_requirements(folder / path))
 
 
-def _add_project(draft: _Draft, root: Path) -> None:
+def _add_project(plan: PackagePlan, root: Path) -> None:
     if not any((root / name).is_file() for name in ('setup.py', 'pyproject.toml')):
         # pip rejects a directory that has only a setup.cfg.
         (root / 'setup.py').write_text(SETUP_SHIM, 'utf-8')
     project, has_build_requirements = inspect(root), can_build(root)
     if project.import_root is not None and not has_build_requirements:
-        draft.roots.append(project.import_root)
-        draft.requirements.extend(project.requirements)
+        plan.import_roots.append(project.import_root)
+        plan.targets.requirements.extend(project.requirements)
     else:
-        draft.trees.append(str(root))
-        draft.is_buildable = draft.is_buildable and has_build_requirements
+        plan.targets.trees.append(str(root))
+        plan.targets.is_buildable = plan.targets.is_buildable and has_build_requirements
 
 
-def _program_of(layout: PackageLayout, program: PackageProgram, folder: Path) -> Program:
+def _find_program(layout: PackageLayout, folder: Path) -> Optional[Program]:
+    program = layout.program
+    if program is None:
+        return None
     directory = None if layout.working_directory is None else folder / layout.working_directory
     script = None
     if directory is not None and program.kind == 'SCRIPT':

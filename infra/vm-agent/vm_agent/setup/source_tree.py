@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Iterator, Optional, Tuple
 
+from vm_agent.cache.key import read_text
+
 # A link to a link, and so on; Linux follows as many (path_resolution(7)).
 LINK_HOPS_MAX = 40
 ZIP_START = b'PK\x03\x04'
@@ -128,11 +130,6 @@ def _links(archive: Path) -> Iterator[Tuple[PurePosixPath, PurePosixPath]]:
                 target = posixpath.normpath(posixpath.join(posixpath.dirname(member.name), member.linkname))
                 if not target.startswith(('/', '../')):
                     yield path, PurePosixPath(target)
-
-
-def read_text(path: Path) -> str:
-    """Returns the text of a file; empty if there is none."""
-    return path.read_text('utf-8', 'replace') if path.is_file() else ''
 
 
 def _entries(archive: Path) -> Iterator[Tuple[str, Optional[IO[bytes]]]]:

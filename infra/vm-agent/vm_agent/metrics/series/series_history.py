@@ -34,11 +34,6 @@ class SeriesHistory:
         self._omitted: Tuple[int, int] = (0, 0)
         self._reported: Set[str] = set()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether so much waits to be written that it should be now."""
-        return self._pending_count >= PENDING_POINTS_MAX // 2
-
     def recover(self, state: Optional[Dict[str, Any]]) -> None:
         """Goes on after a reboot with what `to_json` returned last; None if there is no such state."""
         with self._lock:

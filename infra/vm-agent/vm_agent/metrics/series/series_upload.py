@@ -1,8 +1,6 @@
 """Uploads the parts of the metric histories to the job directory: the open part again and again, until it is closed."""
 
 import gzip
-import sys
-import threading
 from typing import Callable, List, Optional, Sequence
 
 from vm_agent.http.retry import RetryPolicy
@@ -10,9 +8,8 @@ from vm_agent.metrics.series.series_files import SeriesFile
 from vm_agent.metrics.series.series_history import SeriesHistory
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.object_names import SERIES_PREFIX
+from vm_agent.storage.directory.repeated_upload import RepeatedUpload
 
-TRIES_MAX = 5
-TRY_SECONDS_MAX = 60.0
 # zlib's fastest level: 1 MiB takes some 10 ms.
 COMPRESSION_LEVEL = 1
 
@@ -28,41 +25,22 @@ class SeriesUpload:
     ) -> None:
         self._histories = histories
         self._directory = directory
-        self._log = log
-        self._last_problem: Optional[str] = None
-        self._round = threading.Lock()
-        self._is_finishing = threading.Event()
         self.before_upload: List[Callable[[], None]] = []
+        repeated = RepeatedUpload('series-upload', self._upload, log)
+        self.start, self.finish = repeated.start, repeated.finish
 
-    def start(self, interval_seconds: float) -> None:
-        def run() -> None:
-            policy = RetryPolicy(TRIES_MAX, TRY_SECONDS_MAX, self._is_finishing)
-            while not self._is_finishing.wait(interval_seconds):
-                self._upload(policy)
-
-        threading.Thread(target=run, name='series-upload', daemon=True).start()
-
-    def finish(self, seconds_max: float) -> None:
-        """Uploads the rest, for at most `seconds_max`, and logs what is not uploaded. May be called again."""
-        self._is_finishing.set()
-        self._upload(RetryPolicy(sys.maxsize, seconds_max))
-
-    def _upload(self, policy: RetryPolicy) -> None:
-        """Does not raise: what is not uploaded now is uploaded in the next round."""
-        with self._round:
-            problem: Optional[str] = None
-            try:
-                for prepare in self.before_upload:
-                    prepare()
-                for history in self._histories:
-                    for file in history.to_upload():
-                        history.record_upload(file, self._upload_file(file, policy))
-            except Exception as error:
-                # A job is not lost for a chart, whatever went wrong.
-                problem = f'Metrics could not be uploaded: {error}'
-            if problem is not None and problem != self._last_problem:
-                self._log(problem, 'WARNING')
-            self._last_problem = problem
+    def _upload(self, policy: RetryPolicy) -> Optional[str]:
+        """A part that is not uploaded now is uploaded in the next round."""
+        try:
+            for prepare in self.before_upload:
+                prepare()
+            for history in self._histories:
+                for file in history.to_upload():
+                    history.record_upload(file, self._upload_file(file, policy))
+        except Exception as error:
+            # A job is not lost for a chart, whatever went wrong.
+            return f'Metrics could not be uploaded: {error}'
+        return None
 
     def _upload_file(self, file: SeriesFile, policy: RetryPolicy) -> int:
         """Returns how many bytes of the file were uploaded."""

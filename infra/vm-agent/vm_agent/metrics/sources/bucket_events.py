@@ -6,12 +6,11 @@ whole object again at each flush: a new generation is read from where the one be
 import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from vm_agent.http.request import Request
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.metrics.samples.records import Sample
 from vm_agent.metrics.sources.event_file import read_scalars
 from vm_agent.metrics.sources.event_folder import FILE_COUNT_MAX, NAME_PART
-from vm_agent.metrics.sources.event_runs import EventRuns, in_order, is_evaluation, last_step
+from vm_agent.metrics.sources.event_runs import EventSource, is_evaluation
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.object_names import is_restorable
 from vm_agent.storage.transfer.client import ObjectInfo, StorageRejected
@@ -29,18 +28,15 @@ INTERVAL_SECONDS_MIN = 10.0
 CLOCK_ERROR_SECONDS = 1.0
 
 
-class BucketEvents:
+class BucketEvents(EventSource):
     def __init__(self, directory: JobDirectory) -> None:
+        super().__init__()
         self._directory = directory
         self._offsets: Dict[str, Tuple[str, int]] = {}
-        self._runs = EventRuns()
         self._samples: List[Sample] = []
         self._lock = threading.Lock()
         self._started_at = 0.0
         self._is_finished = threading.Event()
-        self.step: Optional[float] = None
-        self.steps_max: Optional[float] = None
-        self.is_behind = False
 
     def start(self, interval_seconds: float, started_at: float, is_needed: Callable[[], bool]) -> None:
         """
@@ -69,9 +65,8 @@ class BucketEvents:
     def read(self, is_last: bool = False) -> List[Sample]:
         """Returns the scalars that were read since the last call. Does not wait for Cloud Storage."""
         with self._lock:
-            samples, self._samples = in_order(self._samples), []
-        self.step = last_step(samples, self.step)
-        return samples
+            samples, self._samples = self._samples, []
+        return self._in_order(samples)
 
     def _read_objects(self, cancelled: threading.Event) -> None:
         """A failure is not reported: the next round reads the same, and the agent's own uploads report outages."""
@@ -115,20 +110,12 @@ class BucketEvents:
         end = min(info.size_bytes, offset + OBJECT_BYTES_MAX)
         if end <= offset:
             return b''
-        storage = self._directory.storage
-        url = f'{storage.object_url(info.bucket, info.name)}?alt=media&generation={info.generation}'
-        with storage.open(Request('GET', url, {'Range': f'bytes={offset}-{end - 1}'})) as response:
-            # A server that ignores the range sends all bytes from the first one.
-            skipped = offset if response.status == 200 else 0
-            data = bytearray()
-            while len(data) < skipped + end - offset and (piece := response.read(262_144)):
-                data += piece
-        return bytes(data[skipped : skipped + end - offset])
+        response = self._directory.storage.read_range(info, offset, end)
+        return response.body[offset:end] if response.status == 200 else response.body
 
     def to_json(self) -> Dict[str, Any]:
-        return {'offsets': self._offsets, 'runs': self._runs.to_json(), 'step': self.step}
+        return {'offsets': self._offsets, **super().to_json()}
 
     def restore(self, body: Dict[str, Any]) -> None:
         self._offsets = {name: (str(generation), int(offset)) for name, (generation, offset) in body['offsets'].items()}
-        self._runs.restore(body['runs'])
-        self.step = body['step']
+        super().restore(body)

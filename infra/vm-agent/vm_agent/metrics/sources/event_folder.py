@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from vm_agent.metrics.samples.records import Sample
 from vm_agent.metrics.sources.event_file import read_scalars
 from vm_agent.metrics.sources.event_protobuf import Scalar
-from vm_agent.metrics.sources.event_runs import EventRuns, in_order, is_evaluation, last_step
+from vm_agent.metrics.sources.event_runs import EventSource, is_evaluation
 from vm_agent.program.foreign_files import open_below
 
 # Every writer has it in the names of its files: events.out.tfevents.<time>.<host>…
@@ -33,16 +33,13 @@ class _Followed:
     offset: int
 
 
-class EventFolder:
+class EventFolder(EventSource):
     def __init__(self, folder: Optional[Path]) -> None:
         """None if it is not known yet."""
+        super().__init__()
         self._folder = folder
         self._scan_at = 0.0
         self._files: Dict[str, _Followed] = {}
-        self._runs = EventRuns()
-        self.step: Optional[float] = None
-        self.steps_max: Optional[float] = None
-        self.is_behind = False
 
     def open(self, folder: Path) -> None:
         """Reads another folder from now on, without the files that it has."""
@@ -73,9 +70,7 @@ class EventFolder:
                 self.is_behind = self.is_behind or (bytes_left <= 0 and end < stat.st_size)
                 samples += self._runs.samples_of(name, new)
                 self._files[name] = _Followed(stat.st_ino, end)
-        samples = in_order(samples)
-        self.step = last_step(samples, self.step)
-        return samples
+        return self._in_order(samples)
 
     @property
     def has_files(self) -> bool:
@@ -141,9 +136,8 @@ class EventFolder:
 
     def to_json(self) -> Dict[str, Any]:
         files = {name: [file.inode, file.offset] for name, file in self._files.items()}
-        return {'files': files, 'runs': self._runs.to_json(), 'step': self.step}
+        return {'files': files, **super().to_json()}
 
     def restore(self, body: Dict[str, Any]) -> None:
         self._files = {name: _Followed(int(inode), int(offset)) for name, (inode, offset) in body['files'].items()}
-        self._runs.restore(body['runs'])
-        self.step = body['step']
+        super().restore(body)

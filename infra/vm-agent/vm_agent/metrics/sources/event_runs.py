@@ -1,9 +1,10 @@
 """Which of the event files that have the same tags is which: TensorBoard's runs, by the folders of the files."""
 
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Set
 
 from vm_agent.metrics.samples.records import Sample
 from vm_agent.metrics.sources.event_protobuf import Scalar
+from vm_agent.metrics.sources.source import MetricSource
 
 EVALUATION_FOLDERS = ('validation', 'val', 'valid')
 # Keras writes to `train` and `validation`, Estimator to the job directory and `eval` or `eval_<name>`.
@@ -58,11 +59,21 @@ def is_evaluation(name: str) -> bool:
     return any(folder in EVALUATION_FOLDERS or folder.startswith('eval') for folder in folders)
 
 
-def in_order(samples: List[Sample]) -> List[Sample]:
-    """Returns them in the order of their times."""
-    return sorted(samples, key=lambda one: one.wall_time or 0.0)
+class EventSource(MetricSource):
+    """A source that reads several event files, on a disk or in a bucket."""
 
+    def __init__(self) -> None:
+        self._runs = EventRuns()
 
-def last_step(samples: List[Sample], before: Optional[float]) -> Optional[float]:
-    """Returns the step of the last sample that counts."""
-    return next((one.step for one in reversed(samples) if not one.is_shadowed), before)
+    def to_json(self) -> Dict[str, Any]:
+        return {'runs': self._runs.to_json(), 'step': self.step}
+
+    def restore(self, body: Dict[str, Any]) -> None:
+        self._runs.restore(body['runs'])
+        self.step = body['step']
+
+    def _in_order(self, samples: List[Sample]) -> List[Sample]:
+        """Returns them in the order of their times. The step is that of the last one that counts."""
+        ordered = sorted(samples, key=lambda one: one.wall_time or 0.0)
+        self.step = next((one.step for one in reversed(ordered) if not one.is_shadowed), self.step)
+        return ordered

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from vm_agent.metrics.samples.records import Sample, parse_record
+from vm_agent.metrics.sources.source import MetricSource
 from vm_agent.program.foreign_files import open_below
 
 READ_BYTES_MAX = 1_048_576
@@ -20,14 +21,11 @@ SEEN_COUNT_MAX = 2 * LINE_COUNT_MAX
 FIELDS = ('timestamp', 'trial', 'global_step', 'checkpoint_path')
 
 
-class HypertuneFile:
+class HypertuneFile(MetricSource):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._seen: Dict[str, None] = {}
         self._last_steps: Dict[str, Tuple[float, bool]] = {}
-        self.step: Optional[float] = None
-        self.steps_max: Optional[float] = None
-        self.is_behind = False
 
     def read(self, is_last: bool = False) -> List[Sample]:
         """

@@ -19,6 +19,7 @@ from vm_agent.metrics.samples.metric_names import (
 from vm_agent.metrics.samples.records import Sample
 from vm_agent.metrics.sources.log_position import LogPosition, Place
 from vm_agent.metrics.sources.log_tables import LogTables
+from vm_agent.metrics.sources.source import MetricSource
 
 # The part of one block of output that is read: its end is looked at, its start is not.
 BLOCK_BYTES_MAX = 65_536
@@ -91,8 +92,8 @@ DIGIT = re.compile(r'\d')
 NOT_FINITE = re.compile(r'(?<![a-z])(?:nan|inf)', re.IGNORECASE)
 
 
-class LogLines:
-    """A source of metrics; see vm_agent/metrics/sources/source.py. `add` may be called by another thread."""
+class LogLines(MetricSource):
+    """`add` may be called by another thread."""
 
     def __init__(self, takes_all: bool = True) -> None:
         """
@@ -107,9 +108,6 @@ class LogLines:
         self._last: Dict[str, Tuple[Optional[float], float]] = {}
         # The heading in the previous line, such as `Test Error:`.
         self._heading = ''
-        self.step: Optional[float] = None
-        self.steps_max: Optional[float] = None
-        self.is_behind = False
 
     def to_json(self) -> Dict[str, Any]:
         return self._position.to_json()
@@ -127,7 +125,7 @@ class LogLines:
             while self._waiting_bytes > WAITING_BYTES_MAX:
                 self._waiting_bytes -= len(self._blocks.popleft()[0])
 
-    def read(self, is_last: bool) -> List[Sample]:
+    def read(self, is_last: bool = False) -> List[Sample]:
         """Output that is not read within READ_SECONDS_MAX waits: a line may be one for which the patterns need long."""
         samples: List[Sample] = []
         give_up_at = time.monotonic() + READ_SECONDS_MAX

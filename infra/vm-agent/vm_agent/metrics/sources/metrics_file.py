@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from vm_agent.metrics.samples.records import Sample, read_report
+from vm_agent.metrics.sources.source import MetricSource
 from vm_agent.program.foreign_files import open_regular
 
 READ_BYTES_MAX = 1_048_576
@@ -12,16 +13,13 @@ READ_BYTES_MAX = 1_048_576
 LINE_BYTES_MAX = 65_536
 
 
-class MetricsFile:
+class MetricsFile(MetricSource):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
         self._inode = 0
         self._partial = b''
         self._is_skipping = False
-        self.step: Optional[float] = None
-        self.steps_max: Optional[float] = None
-        self.is_behind = False
 
     def read(self, is_last: bool = False) -> List[Sample]:
         """
@@ -43,7 +41,7 @@ class MetricsFile:
         samples: List[Sample] = []
         for line in lines:
             if len(line) <= LINE_BYTES_MAX:
-                samples += self._samples_of(line)
+                samples += self._follow(read_report(line))
         return samples
 
     def _read_block(self) -> bytes:
@@ -63,22 +61,14 @@ class MetricsFile:
         self.is_behind = self._offset < found.st_size
         return data
 
-    def _samples_of(self, line: bytes) -> List[Sample]:
-        report = read_report(line)
-        step = self.step if report.step is None else report.step
-        self.step = step
-        self.steps_max = self.steps_max if report.steps_max is None else report.steps_max
-        return [Sample(name, value, step) for name, value in report.metrics.items()]
-
     def to_json(self) -> Dict[str, Any]:
         return {
             'offset': self._offset - len(self._partial),
             'inode': self._inode,
             'isSkipping': self._is_skipping,
-            'step': self.step,
-            'stepsMax': self.steps_max,
+            **super().to_json(),
         }
 
     def restore(self, body: Dict[str, Any]) -> None:
         self._offset, self._inode, self._is_skipping = int(body['offset']), int(body['inode']), bool(body['isSkipping'])
-        self.step, self.steps_max = body['step'], body['stepsMax']
+        super().restore(body)

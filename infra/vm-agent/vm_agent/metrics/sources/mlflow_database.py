@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 from vm_agent.metrics.samples.records import Sample
 from vm_agent.metrics.sources.foreign_database import UnreadableDatabase, open_read_only, recover, remove_database
 from vm_agent.metrics.sources.mlflow_copy import MlflowCopy
+from vm_agent.metrics.sources.source import MetricSource
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,9 +34,7 @@ METRICS = (
 )
 
 
-class MlflowDatabase:
-    """A source of metrics; see vm_agent/metrics/sources/source.py."""
-
+class MlflowDatabase(MetricSource):
     def __init__(
         self, database: Path, output: Path, saves_output: bool, log: Callable[[str, str], None]
     ) -> None:
@@ -51,9 +50,6 @@ class MlflowDatabase:
         """The prefix of the series of each run; empty for the main run."""
         self._steps: Dict[str, Tuple[float, bool]] = {}
         self._has_omitted_runs = False
-        self.step: Optional[float] = None
-        self.steps_max: Optional[float] = None
-        self.is_behind = False
 
     def start(self) -> None:
         """
@@ -71,7 +67,7 @@ class MlflowDatabase:
         except UnreadableDatabase:
             return
 
-    def read(self, is_last: bool) -> List[Sample]:
+    def read(self, is_last: bool = False) -> List[Sample]:
         self.is_behind = False
         if not os.path.lexists(self._database):
             return []

@@ -2,9 +2,10 @@
 
 import re
 from collections import deque
-from typing import Any, Deque, Dict, List, Optional
+from typing import Deque, List
 
 from vm_agent.metrics.samples.records import Sample, read_report
+from vm_agent.metrics.sources.source import MetricSource
 
 LINE_BYTES_MAX = 4_096
 LINE_COUNT_MAX = 4_096
@@ -14,12 +15,9 @@ BLOCK_BYTES_MAX = 65_536
 RECORD = re.compile(rb'^[ \t]*(\{.{1,%d}\})[ \t]*\r?$' % LINE_BYTES_MAX, re.MULTILINE)
 
 
-class OutputMetrics:
+class OutputMetrics(MetricSource):
     def __init__(self) -> None:
         self._lines: Deque[bytes] = deque(maxlen=LINE_COUNT_MAX)
-        self.step: Optional[float] = None
-        self.steps_max: Optional[float] = None
-        self.is_behind = False
 
     def add(self, block: bytes) -> None:
         """
@@ -33,14 +31,5 @@ class OutputMetrics:
         samples: List[Sample] = []
         while self._lines:
             report = read_report(self._lines.popleft())
-            if report.metrics:
-                self.step = self.step if report.step is None else report.step
-                self.steps_max = self.steps_max if report.steps_max is None else report.steps_max
-            samples += [Sample(name, value, self.step) for name, value in report.metrics.items()]
+            samples += self._follow(report) if report.metrics else []
         return samples
-
-    def to_json(self) -> Dict[str, Any]:
-        return {'step': self.step, 'stepsMax': self.steps_max}
-
-    def restore(self, body: Dict[str, Any]) -> None:
-        self.step, self.steps_max = body['step'], body['stepsMax']

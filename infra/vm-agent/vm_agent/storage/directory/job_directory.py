@@ -47,9 +47,7 @@ class JobDirectory:
         """
         previous = self.read_manifest(policy)
         # The claim keeps `files`: if this attempt ends before it saves anything, the next one must restore the same.
-        claimed = replace(previous, author=self.author)
-        self._write_manifest(claimed, policy)
-        return claimed
+        return self.write_manifest(previous, policy)
 
     def read_manifest(self, policy: RetryPolicy) -> Manifest:
         """Returns the last manifest; an empty one if there is none."""
@@ -64,16 +62,22 @@ class JobDirectory:
         """Raises Fenced if a later attempt has claimed the directory since."""
         self._refresh_generation(MANIFEST_NAME, policy)
 
-    def write_manifest(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...] = ()) -> None:
+    def write_manifest(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...] = ()) -> Manifest:
         """
-        Commits the uploaded files, with this attempt as the author: what the manifest names is what a later attempt
-        restores. For `marks`, see Upload.
+        Commits the uploaded files: what the manifest names is what a later attempt restores. For `marks`, see Upload.
+        Returns it with this attempt as the author.
         """
-        self._write_manifest(replace(manifest, author=self.author), policy, marks)
+        committed = replace(manifest, author=self.author)
+        body = MemoryBody(encode_manifest(committed))
+        # If the answer is lost, it is not known which generations the manifest names.
+        self._named = None
 
-    def stat_manifest(self, policy: RetryPolicy) -> Optional[ObjectInfo]:
-        """Returns which attempt wrote the manifest last, and whether it has ended; None if there is no manifest."""
-        return self.stat(MANIFEST_NAME, policy)
+        def send(upload: Upload) -> ObjectInfo:
+            return call_with_retry(lambda: self.storage.insert(replace(upload, marks=marks), body), policy)
+
+        self._write(MANIFEST_NAME, send, policy)
+        self._named = manifest.files
+        return committed
 
     def upload(self, name: str, path: Path, policy: RetryPolicy) -> ObjectInfo:
         """Uploads one file. Also raises FileChanged or OSError."""
@@ -103,14 +107,9 @@ class JobDirectory:
         if is_known and replaced is not None and (named is None or named.generation != replaced.generation):
             delete_parts(self.storage, [replaced])
 
-    def list(self, policy: RetryPolicy) -> Iterator[Tuple[str, ObjectInfo]]:
-        """Yields the live objects with their names below the directory."""
-        for info in self.storage.list(self.bucket, self.prefix, policy):
-            yield info.name[len(self.prefix) :], info
-
-    def list_versions(self, policy: RetryPolicy) -> Iterator[Tuple[str, ObjectInfo]]:
-        """Yields all generations of the objects, with their names below the directory."""
-        for info in self.storage.list_versions(self.bucket, self.prefix, policy):
+    def list(self, policy: RetryPolicy, has_versions: bool = False) -> Iterator[Tuple[str, ObjectInfo]]:
+        """Yields the live objects, or all generations, with their names below the directory."""
+        for info in self.storage.list(self.bucket, self.prefix, policy, has_versions):
             yield info.name[len(self.prefix) :], info
 
     def read_manifest_version(self, info: ObjectInfo, policy: RetryPolicy) -> Optional[Manifest]:
@@ -150,17 +149,6 @@ class JobDirectory:
         except ValueError:
             # A user's file of this name, or a damaged manifest: it fences no attempt, and is replaced.
             return Manifest(None)
-
-    def _write_manifest(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...] = ()) -> None:
-        body = MemoryBody(encode_manifest(manifest))
-        # If the answer is lost, it is not known which generations the manifest names.
-        self._named = None
-
-        def send(upload: Upload) -> ObjectInfo:
-            return call_with_retry(lambda: self.storage.insert(replace(upload, marks=marks), body), policy)
-
-        self._write(MANIFEST_NAME, send, policy)
-        self._named = manifest.files
 
     def _write(self, name: str, send: Callable[[Upload], ObjectInfo], policy: RetryPolicy) -> ObjectInfo:
         for _ in range(CONFLICT_TRIES_MAX):

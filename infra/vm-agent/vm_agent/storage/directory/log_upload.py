@@ -1,21 +1,18 @@
 """Uploads the parts of the complete log to the job directory, while the program runs and at its end."""
 
-import sys
-import threading
 from typing import Callable, Optional
 
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.logs.full_log import FullLog
 from vm_agent.storage.directory.job_directory import Fenced, JobDirectory
 from vm_agent.storage.directory.object_names import LOGS_PREFIX
+from vm_agent.storage.directory.repeated_upload import RepeatedUpload
 from vm_agent.storage.transfer.body import FileChanged
 from vm_agent.storage.transfer.client import StorageRejected
 
 # Over all parts of one boot of a replica, compressed.
 UPLOADED_BYTES_MAX = 17_179_869_184
 POLL_SECONDS = 2.0
-TRIES_MAX = 5
-TRY_SECONDS_MAX = 60.0
 
 
 def logs_prefix_of(job_id: str) -> str:
@@ -29,32 +26,19 @@ class LogUpload:
         self._directory = directory
         self._log = log
         self._uploaded_bytes = 0
-        self._last_problem: Optional[str] = None
-        self._round = threading.Lock()
-        self._is_finishing = threading.Event()
+        self._repeated = RepeatedUpload('log-upload', self._upload_all, log)
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name='log-upload', daemon=True).start()
+        self._repeated.start(POLL_SECONDS, self._full_log.flush)
 
     def finish(self, seconds_max: float) -> None:
-        """Uploads the rest, for at most `seconds_max`, and logs what is not uploaded. May be called again."""
-        is_first = not self._is_finishing.is_set()
-        self._is_finishing.set()
-        with self._round:
-            self._report(self._upload_all(RetryPolicy(sys.maxsize, seconds_max)))
-        if is_first and self._full_log.lost_bytes:
+        """See RepeatedUpload."""
+        if self._repeated.finish(seconds_max) and self._full_log.lost_bytes:
             self._log(
                 f'{self._full_log.lost_bytes} bytes of output are missing in the complete log: '
                 'its share of the disk was full.',
                 'WARNING',
             )
-
-    def _run(self) -> None:
-        policy = RetryPolicy(TRIES_MAX, TRY_SECONDS_MAX, self._is_finishing)
-        while not self._is_finishing.wait(POLL_SECONDS):
-            self._full_log.flush()
-            with self._round:
-                self._report(self._upload_all(policy))
 
     def _upload_all(self, policy: RetryPolicy) -> Optional[str]:
         """Returns why some parts remain, or None."""
@@ -69,8 +53,3 @@ class LogUpload:
             except (OSError, FileChanged, TransientError, StorageRejected, Fenced) as error:
                 return f'A part of the complete log could not be uploaded: {error}'
         return None
-
-    def _report(self, problem: Optional[str]) -> None:
-        if problem is not None and problem != self._last_problem:
-            self._log(problem, 'WARNING')
-        self._last_problem = problem

@@ -6,6 +6,7 @@ from typing import Callable, Optional
 
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.directory.object_names import MANIFEST_NAME
 from vm_agent.storage.transfer.client import ObjectInfo
 
 # Between two looks at the manifest.
@@ -34,7 +35,7 @@ class EarlierSave:
         give_up_at = time.monotonic() + seconds + (0 if is_master else CLAIM_SECONDS_MAX)
         is_over = self._has_ended if is_master else self._is_claimed
         is_logged = False
-        while not is_over(self.directory.stat_manifest(self.policy)):
+        while not is_over(self.directory.stat(MANIFEST_NAME, self.policy)):
             if time.monotonic() >= give_up_at:
                 missing = (
                     'The attempt before has not saved everything'

@@ -57,7 +57,7 @@ class Rollback:
         """
         current = self.directory.read_manifest(self.policy).files
         versions: Dict[str, List[ObjectInfo]] = {}
-        for name, info in self.directory.list_versions(self.policy):
+        for name, info in self.directory.list(self.policy, has_versions=True):
             versions.setdefault(name, []).append(info)
         before = moment.before
         if before is None:

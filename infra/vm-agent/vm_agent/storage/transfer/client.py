@@ -148,33 +148,23 @@ class Storage:
         response = self.call(Request('GET', self.object_url(bucket, name), {}))
         return None if response.status == 404 else parse_object_info(raise_for_status(response).json())
 
-    def list(self, bucket: str, prefix: str, policy: RetryPolicy) -> Iterator[ObjectInfo]:
-        """Yields the live objects below the prefix, page by page."""
-        return self._list(bucket, {'prefix': prefix}, policy)
-
-    def list_versions(self, bucket: str, prefix: str, policy: RetryPolicy) -> Iterator[ObjectInfo]:
-        """Yields the objects below the prefix with all their generations, those that were replaced or deleted too."""
-        return self._list(bucket, {'prefix': prefix, 'versions': 'true'}, policy)
-
-    def _list(self, bucket: str, scope: Mapping[str, str], policy: RetryPolicy) -> Iterator[ObjectInfo]:
-        page_token: Optional[str] = None
+    def list(
+        self, bucket: str, prefix: str, policy: RetryPolicy, has_versions: bool = False
+    ) -> Iterator[ObjectInfo]:
+        """
+        Yields the live objects below the prefix, page by page; with `has_versions`, all their generations, those that
+        were replaced or deleted too.
+        """
+        query = {'prefix': prefix, **({'versions': 'true'} if has_versions else {}), 'maxResults': str(LIST_PAGE_COUNT)}
         while True:
-            query = {**scope, 'maxResults': str(LIST_PAGE_COUNT)}
-            if page_token is not None:
-                query['pageToken'] = page_token
-            page = self._list_page(bucket, query, policy)
+            url = f'{self.url}/storage/v1/b/{quote(bucket, safe="")}/o?{urlencode(query)}'
+            request = Request('GET', url, {})
+            page = call_with_retry(lambda request=request: raise_for_status(self.call(request)).json(), policy)
             for item in page.get('items', []):
                 yield parse_object_info(item)
-            page_token = page.get('nextPageToken')
-            if not page_token:
+            if not page.get('nextPageToken'):
                 return
-
-    def _list_page(self, bucket: str, query: Mapping[str, str], policy: RetryPolicy) -> Dict[str, Any]:
-        url = f'{self.url}/storage/v1/b/{quote(bucket, safe="")}/o?{urlencode(query)}'
-        page: Dict[str, Any] = call_with_retry(
-            lambda: raise_for_status(self.call(Request('GET', url, {}))).json(), policy
-        )
-        return page
+            query['pageToken'] = page['nextPageToken']
 
     def read(self, bucket: str, name: str, policy: RetryPolicy) -> Optional[Tuple[bytes, str]]:
         """Returns the bytes and the generation of a small object, or None if it does not exist."""
@@ -186,9 +176,16 @@ class Storage:
 
     def read_version(self, info: ObjectInfo, policy: RetryPolicy) -> Optional[bytes]:
         """Returns the bytes of one generation of a small object, or None if it does not exist."""
-        url = f'{self.object_url(info.bucket, info.name)}?alt=media&generation={info.generation}'
-        response = call_with_retry(lambda: self.call(Request('GET', url, {})), policy)
+        response = call_with_retry(lambda: self.call(Request('GET', self.media_url(info), {})), policy)
         return None if response.status == 404 else raise_for_status(response).body
+
+    def read_range(self, info: ObjectInfo, start: int, end: int) -> Response:
+        """
+        Returns the response with some MiB of one generation, or with all of its bytes if the server ignores the range.
+        Does not retry, as `stat`.
+        """
+        request = Request('GET', self.media_url(info), {'Range': f'bytes={start}-{end - 1}'})
+        return raise_for_status(self.call(request))
 
     def insert(self, upload: Upload, body: Body) -> ObjectInfo:
         """
@@ -259,6 +256,10 @@ class Storage:
     def object_url(self, bucket: str, name: str) -> str:
         """Returns the URL of an object's resource."""
         return f'{self.url}/storage/v1/b/{quote(bucket, safe="")}/o/{quote(name, safe="")}'
+
+    def media_url(self, info: ObjectInfo) -> str:
+        """Returns the URL of the bytes of one generation."""
+        return f'{self.object_url(info.bucket, info.name)}?alt=media&generation={info.generation}'
 
 
 def raise_for_status(response: Response) -> Response:

@@ -112,10 +112,9 @@ class _Range:
         if self._position >= self._end:
             return
         info = self._expected
-        url = f'{self._storage.object_url(info.bucket, info.name)}?alt=media&generation={info.generation}'
         is_whole = self._position == 0 and self._end == info.size_bytes
         headers = {} if is_whole else {'Range': f'bytes={self._position}-{self._end - 1}'}
-        with self._storage.open(Request('GET', url, headers)) as response:
+        with self._storage.open(Request('GET', self._storage.media_url(info), headers)) as response:
             # A server that ignores the range sends all bytes from the first one.
             skipped_bytes = self._position if response.status == 200 else 0
             while piece := response.read(READ_BYTES):

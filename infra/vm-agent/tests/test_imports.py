@@ -11,10 +11,10 @@ from typing import Iterator, List, Optional
 AGENT = Path(__file__).resolve().parents[1]
 # A package imports only itself and the packages before it.
 PACKAGES = (
-    'http', 'logs', 'program',
+    'http', 'logs', 'program', 'paths',
     'storage.transfer', 'storage.directory', 'storage.output', 'storage.restore', 'storage',
     'metrics.samples', 'metrics.series', 'metrics.sources', 'metrics',
-    'cache', 'setup', 'paths', 'health', 'container', 'shell', 'control',
+    'cache', 'setup', 'health', 'container', 'shell', 'control',
 )  # fmt: skip
 
 

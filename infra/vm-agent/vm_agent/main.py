@@ -11,7 +11,7 @@ from pathlib import Path
 from vm_agent.cache.store import BackgroundStore
 from vm_agent.control.config import Config, ConfigError, parse_config
 from vm_agent.control.decisions import StopNotice
-from vm_agent.control.heartbeats import Heartbeats, Probes
+from vm_agent.control.heartbeats import Heartbeats
 from vm_agent.control.launcher import Setup
 from vm_agent.control.logs import Logs
 from vm_agent.control.machine_notices import explain_termination, watch_machine
@@ -26,7 +26,7 @@ from vm_agent.control.observer import Observer
 from vm_agent.control.outputs import Outputs
 from vm_agent.control.rejected_config import report_rejected_config
 from vm_agent.control.replica import Replica
-from vm_agent.control.state_file import BootState, StateFile
+from vm_agent.control.state_file import StateFile
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.control.supervisor import Monitored, Supervisor
 from vm_agent.control.vm import Vm
@@ -73,18 +73,18 @@ class Boot:
     def __init__(self, config: Config, home: Path, metadata: MetadataServer, stop_signal: StopSignal) -> None:
         spec, endpoints = config.spec, config.endpoints
         instance = metadata.instance()
-        state_file = StateFile(home / 'state.json')
-        opened = state_file.open_boot(spec.job_id, spec.attempt)
+        self._state = StateFile(home / 'state.json')
+        boot = self._state.open_boot(spec.job_id, spec.attempt).boot
         token = access_token(metadata)
         storage = Storage(endpoints.storage_url, token)
         directory = JobDirectory(storage, spec.job_dir, Author(spec.job_id, spec.attempt))
-        self._vm = vm = Vm(config, home, instance, opened.boot, token, directory)
+        self._vm = vm = Vm(config, home, instance, boot, token, directory)
         self._metadata = metadata
         self._stop_signal = stop_signal
         self._logs = logs = Logs(vm)
-        self._state = BootState(state_file, opened, logs.log)
+        self._state.log = logs.log
         identity = identity_token(metadata, endpoints.heartbeat_audience)
-        self._heartbeats = Heartbeats(config, identity, stop_signal, logs.log)
+        self._heartbeats = Heartbeats(vm, identity, stop_signal, logs.log)
         self._observer = Observer(vm, logs, stop_signal)
         self._outputs = Outputs(vm, self._observer, logs.log)
         self._background_store = BackgroundStore(logs.log)
@@ -123,9 +123,7 @@ class Boot:
         self._logs.start()
         self._logs.log(f'Boot {state.boot} for attempt {state.attempt} of job {state.job_id}.')
         self._observer.start()
-        observer = self._observer
-        probes = Probes(observer.usage.measure, observer.metrics, observer.health.to_json)
-        self._heartbeats.start(state.boot, state.first_sequence, probes)
+        self._heartbeats.start(state.first_sequence, self._observer)
         self._stop_signal.on_interruption += [self._log_interruption, self._outputs.sync.request_sync]
         notice_seconds = config.limits.preemption_notice_seconds
         watch_machine(self._metadata, self._stop_signal, notice_seconds, config.gpu_count > 0)

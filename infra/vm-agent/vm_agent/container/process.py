@@ -15,7 +15,7 @@ from vm_agent.logs.mask import Mask
 from vm_agent.logs.output_pump import Forward, OutputPump
 from vm_agent.program.exit_report import ReplicaEnded
 from vm_agent.program.held_parents import hold_parents
-from vm_agent.program.memory_kills import count_machine_memory_kills
+from vm_agent.program.memory import count_machine_memory_kills
 from vm_agent.program.processes import kill_remaining, send
 from vm_agent.setup.environment import VM_MARKER
 

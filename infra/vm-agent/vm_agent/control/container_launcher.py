@@ -28,7 +28,7 @@ from vm_agent.control.observer import Observer
 from vm_agent.control.outputs import Outputs
 from vm_agent.control.supervisor import POLL_SECONDS
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
-from vm_agent.program.memory_limit import machine_memory_bytes, memory_limit_bytes
+from vm_agent.program.memory import machine_memory_bytes, memory_limit_bytes
 from vm_agent.setup.environment import VM_MARKER, network_variables, program_arguments, program_environment
 from vm_agent.setup.installers import ToolResult
 from vm_agent.setup.work_directory import find_workdir

@@ -6,13 +6,15 @@ import random
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.control.config import Config
 from vm_agent.control.decisions import StopNotice
+from vm_agent.control.observer import Observer
 from vm_agent.control.stop_signal import Interruption, StopSignal
+from vm_agent.control.vm import Vm
 from vm_agent.http.cached_token import CachedToken
-from vm_agent.http.request import Request, error_message, send
+from vm_agent.http.request import Request, Response, error_message, send
 from vm_agent.http.retry import TransientError, backoff_delays
 from vm_agent.metrics.samples.measurements import Measurement
 from vm_agent.metrics.samples.progress import Progress
@@ -62,28 +64,6 @@ class Status:
     """The measurements of a trial since the last heartbeat that was answered."""
     health: Sequence[Mapping[str, Any]] = ()
     """The findings about the program."""
-    """While the image of a container is pulled."""
-
-
-class Metrics(Protocol):
-    """The program's metrics, as heartbeats report them."""
-
-    def progress(self) -> Progress:
-        """Does not wait for a file or a request."""
-        ...
-
-    def batch(self) -> Tuple[Measurement, ...]: ...
-
-    def remove(self, batch: Sequence[Measurement]) -> None: ...
-
-
-@dataclass(frozen=True)
-class Probes:
-    """Measure what each heartbeat reports."""
-
-    usage: Callable[[], Usage]
-    metrics: Metrics
-    health: Callable[[], Sequence[Mapping[str, Any]]] = lambda: ()
 
 
 def heartbeat_body(config: Config, sequence: int, status: Status) -> Dict[str, Any]:
@@ -146,6 +126,12 @@ def encode_heartbeat(body: Dict[str, Any]) -> bytes:
     return encoded
 
 
+def post_heartbeat(url: str, token: CachedToken, body: bytes) -> Response:
+    """Sends a heartbeat once. Raises TransientError."""
+    headers = {**token.identity_headers(), 'Content-Type': 'application/json'}
+    return send(Request('POST', url, headers, body, timeout_seconds=SEND_SECONDS_MAX))
+
+
 def evaluate_answer(answer: Mapping[str, Any]) -> Optional[StopNotice]:
     """Returns a reason to stop for the command STOP; None for CONTINUE and WAIT."""
     if answer['command'] != 'STOP':
@@ -167,16 +153,14 @@ class Heartbeats:
     the VM. A STOP answer requests a stop.
     """
 
-    def __init__(
-        self, config: Config, token: CachedToken, stop_signal: StopSignal, log: Callable[[str, str], None]
-    ) -> None:
-        self._config = config
+    def __init__(self, vm: Vm, token: CachedToken, stop_signal: StopSignal, log: Callable[[str, str], None]) -> None:
+        self._vm = vm
+        self._config = vm.config
         self._token = token
         self._stop_signal = stop_signal
         self._log = log
         self._phase = 'BOOTING'
         self._started_at = time.monotonic()
-        self._boot = 0
         self._pending_exit: Optional[ExitReport] = None
         self._ended_at: Optional[float] = None
         self._changed = threading.Event()
@@ -186,21 +170,19 @@ class Heartbeats:
         self.last_answer_at = time.monotonic()
         """By time.monotonic()."""
         self._keep_seconds = 0.0
-        self.may_start = config.replica_count == 1
+        self.may_start = vm.config.replica_count == 1
         """Whether the control plane has confirmed that all VMs of the cluster exist; not needed for a single VM."""
 
-    def start(self, boot: int, first_sequence: int, probes: Probes) -> None:
-        """`boot` is 0 for the VM's first boot."""
-        self._boot = boot
+    def start(self, first_sequence: int, observer: Observer) -> None:
+        """Each heartbeat reports what the observer has measured."""
         self._sequence = itertools.count(first_sequence)
-        self._probes = probes
+        self._observer = observer
         self._stop_signal.on_interruption.append(self._changed.set)
         threading.Thread(target=self._run, name='heartbeat', daemon=True).start()
 
     def set_phase(self, phase: str) -> None:
         self._phase = phase
         self._changed.set()
-
 
     def set_program_end(self, report: ExitReport, ended_at: Optional[float]) -> None:
         """
@@ -214,7 +196,7 @@ class Heartbeats:
         self._is_finished = True
         self._changed.set()
         with self._sending:
-            progress = self._probes.metrics.progress()
+            progress = self._observer.metrics.progress()
             for delay_seconds in backoff_delays():
                 if self._exchange_exit(progress, report):
                     return True
@@ -236,7 +218,7 @@ class Heartbeats:
             if seconds_left <= 0 or self._unanswered_seconds() > limits.control_plane_timeout_seconds:
                 return
             self._stop_signal.wait(min(self._config.intervals.heartbeat_seconds, seconds_left))
-            self._exchange_exit(self._probes.metrics.progress(), report)
+            self._exchange_exit(self._observer.metrics.progress(), report)
 
     def _exchange_exit(self, progress: Progress, report: ExitReport) -> bool:
         """Sends the exit once. Returns whether it was answered, and notes for how long the VM is kept."""
@@ -260,8 +242,8 @@ class Heartbeats:
             with self._sending:
                 if self._is_finished:
                     return
-                progress, sent_at = self._probes.metrics.progress(), time.monotonic()
-                answer = self._exchange(self._status(self._phase, self._probes.usage(), progress))
+                progress, sent_at = self._observer.metrics.progress(), time.monotonic()
+                answer = self._exchange(self._status(self._phase, self._observer.usage.measure(), progress))
             if answer is not None:
                 delays = backoff_delays()
                 notice = evaluate_answer(answer)
@@ -289,9 +271,9 @@ class Heartbeats:
             notice=self._stop_signal.interruption,
             program_end=end,
             pending_exit=self._pending_exit if report is None else None,
-            reboot=Reboot(self._boot, time.monotonic() - self._started_at) if self._boot > 0 else None,
-            measurements=self._probes.metrics.batch(),
-            health=self._probes.health(),
+            reboot=Reboot(self._vm.boot, time.monotonic() - self._started_at) if self._vm.boot > 0 else None,
+            measurements=self._observer.metrics.batch(),
+            health=self._observer.health.to_json(),
         )
 
     def _update_may_start(self, answer: Mapping[str, Any]) -> None:
@@ -307,14 +289,12 @@ class Heartbeats:
         """Sends one heartbeat. Returns the answer, or None if there was no valid one."""
         body = encode_heartbeat(heartbeat_body(self._config, next(self._sequence), status))
         try:
-            headers = {**self._token.identity_headers(), 'Content-Type': 'application/json'}
-            url = self._config.endpoints.heartbeat_url
-            response = send(Request('POST', url, headers, body, timeout_seconds=SEND_SECONDS_MAX))
+            response = post_heartbeat(self._config.endpoints.heartbeat_url, self._token, body)
             if response.status == 200:
                 answer = response.json()
                 if isinstance(answer, dict) and answer.get('command') in ('CONTINUE', 'WAIT', 'STOP'):
                     self._on_answer()
-                    self._probes.metrics.remove(status.measurements)
+                    self._observer.metrics.remove(status.measurements)
                     return answer
             if response.status == 401:
                 self._token.invalidate()

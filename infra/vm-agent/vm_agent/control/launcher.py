@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Mapping, Optional, Protocol, Sequence, Tuple
 
-from vm_agent.control.state_file import BootState
+from vm_agent.control.state_file import StateFile
 from vm_agent.control.supervisor import Supervisor
 from vm_agent.control.vm import Vm
 from vm_agent.http.retry import RetryPolicy
@@ -18,7 +18,7 @@ from vm_agent.setup.packages import Archive, download_packages
 @dataclass(frozen=True)
 class Setup:
     vm: Vm
-    state: BootState
+    state: StateFile
     supervisor: Supervisor
     policy: RetryPolicy
     """For requests. After its deadline, the control plane considers this VM lost, and a report comes too late."""

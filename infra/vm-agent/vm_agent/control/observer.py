@@ -18,8 +18,7 @@ from vm_agent.metrics.series.series_history import SeriesHistory
 from vm_agent.metrics.series.series_part import METRICS_KIND, SYSTEM_KIND, SeriesOrigin
 from vm_agent.metrics.series.series_upload import SeriesUpload
 from vm_agent.metrics.sources.bucket_events import BucketEvents
-from vm_agent.metrics.system_metrics import SystemMeter, SystemSampler
-from vm_agent.metrics.system_series import SystemSeries
+from vm_agent.metrics.system_metrics import SystemMeter, SystemSampler, SystemSeries
 from vm_agent.paths.installer import stack_dump_file
 from vm_agent.program.gpu_meter import GpuMeter
 from vm_agent.program.usage import DiskMeter, UsageMeter

@@ -5,9 +5,8 @@ import time
 from functools import partial
 
 from vm_agent.control.config import ConfigError
-from vm_agent.control.heartbeats import PROTOCOL_VERSION, SEND_SECONDS_MAX
+from vm_agent.control.heartbeats import PROTOCOL_VERSION, post_heartbeat
 from vm_agent.control.metadata_server import BOOT_POLICY, MetadataMissing, MetadataServer, identity_token
-from vm_agent.http.request import Request, send
 from vm_agent.http.retry import TransientError, call_with_retry
 from vm_agent.metrics.samples.progress import Progress
 from vm_agent.program.exit_report import ExitReport
@@ -29,9 +28,7 @@ def report_rejected_config(metadata: MetadataServer, error: ConfigError) -> bool
             'exit': ExitReport('AGENT_FAILED', str(error)).to_json(),
         }
         token = identity_token(metadata, config['endpoints']['heartbeatAudience'])
-        headers = {**token.identity_headers(), 'Content-Type': 'application/json'}
-        url, content = config['endpoints']['heartbeatUrl'], json.dumps(body).encode()
-        request = Request('POST', url, headers, content, timeout_seconds=SEND_SECONDS_MAX)
-        return call_with_retry(partial(send, request), BOOT_POLICY).status == 200
+        post = partial(post_heartbeat, config['endpoints']['heartbeatUrl'], token, json.dumps(body).encode())
+        return call_with_retry(post, BOOT_POLICY).status == 200
     except (KeyError, TypeError, ValueError, MetadataMissing, TransientError):
         return False

@@ -1,13 +1,14 @@
 """State that survives a reboot: one small JSON file on the work disk, replaced atomically."""
 
 import json
-import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
 
+from vm_agent.logs.serial_console import write_to_console
 from vm_agent.program.exit_report import ExitReport, parse_exit_report
+from vm_agent.program.json_file import replace_json
 
 SEQUENCES_PER_BOOT = 1_000_000
 
@@ -62,29 +63,37 @@ class State:
 
 
 class StateFile:
-    """`write` raises OSError."""
+    """The state of this boot: each change is on the disk before the next step."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.log: Callable[[str, str], None] = lambda text, _severity: write_to_console(text)
 
     def open_boot(self, job_id: str, attempt: int) -> State:
-        """Returns the last boot's state with `boot` incremented; a new state if it is of another job or attempt."""
+        """
+        Returns the last boot's state with `boot` incremented; a new state if it is of another job or attempt. Raises
+        OSError.
+        """
         previous = self._read()
         if previous is None or (previous.job_id, previous.attempt) != (job_id, attempt):
-            state = State(job_id=job_id, attempt=attempt)
+            self.current = State(job_id=job_id, attempt=attempt)
         else:
-            state = replace(previous, boot=previous.boot + 1)
-        self.write(state)
-        return state
+            self.current = replace(previous, boot=previous.boot + 1)
+        self.write(self.current)
+        return self.current
+
+    def update(self, **changes: Any) -> None:
+        """`changes` are fields of State."""
+        self.current = replace(self.current, **changes)
+        try:
+            self.write(self.current)
+        except OSError as error:
+            # A full disk must not keep the report from being delivered; a reboot would only repeat some steps.
+            self.log(f'The state file could not be written: {error}', 'ERROR')
 
     def write(self, state: State) -> None:
-        body = {**vars(state), 'exit': None if state.exit is None else state.exit.to_json()}
-        temporary = self._path.with_suffix('.new')
-        with open(temporary, 'w', encoding='utf-8') as file:
-            json.dump(body, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._path)
+        """Raises OSError."""
+        replace_json(self._path, {**vars(state), 'exit': None if state.exit is None else state.exit.to_json()})
 
     def _read(self) -> Optional[State]:
         try:
@@ -103,21 +112,3 @@ class StateFile:
         except (ValueError, KeyError, TypeError):
             # A damaged file is treated as absent: the output in the bucket is restored instead.
             return None
-
-
-class BootState:
-    """The state of this boot: each change is on the disk before the next step."""
-
-    def __init__(self, file: StateFile, opened: State, log: Callable[[str, str], None]) -> None:
-        self._file = file
-        self._log = log
-        self.current = opened
-
-    def update(self, **changes: Any) -> None:
-        """`changes` are fields of State."""
-        self.current = replace(self.current, **changes)
-        try:
-            self._file.write(self.current)
-        except OSError as error:
-            # A full disk must not keep the report from being delivered; a reboot would only repeat some steps.
-            self._log(f'The state file could not be written: {error}', 'ERROR')

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import List
 
-from vm_agent.program.processes import PROC, read_process, read_table
+from vm_agent.program.processes import PROC, list_descriptors, read_process, read_table
 
 # Idle threads that wake up to look for work need less.
 CPU_FRACTION_MIN = 0.03
@@ -32,12 +32,7 @@ def has_open(pid: int, file: os.stat_result) -> bool:
     Whether a process has the file open, which may have another path in a container. False if it has ended, or belongs
     to another user.
     """
-    descriptors = PROC / str(pid) / 'fd'
-    try:
-        names = os.listdir(descriptors)
-    except OSError:
-        return False
-    return any(_is_same(descriptors / name, file) for name in names)
+    return any(_is_same(descriptor, file) for descriptor in list_descriptors(pid))
 
 
 def measure_work(pids: List[int]) -> Work:

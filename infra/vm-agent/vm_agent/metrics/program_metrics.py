@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import threading
 import time
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from vm_agent.metrics.sources.metrics_file import MetricsFile
 from vm_agent.metrics.sources.mlflow_database import MlflowDatabase
 from vm_agent.metrics.sources.output_metrics import OutputMetrics
 from vm_agent.metrics.sources.source import MetricSource
+from vm_agent.program.json_file import replace_json
 
 # The delay that a person who watches a curve notices; reading more often costs more for the same samples.
 READ_SECONDS = 5.0
@@ -366,11 +366,9 @@ class ProgramMetrics:
                 'names': self._names.to_json(),
                 'history': None if history is None else history.to_json(),
             }
-        temporary = self._state_path.with_suffix('.new')
         try:
             self._state_path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(body), 'utf-8')
-            os.replace(temporary, self._state_path)
+            replace_json(self._state_path, body, is_synced=False)
         except OSError:
             pass
         if history is not None:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Tuple
 
 from vm_agent.metrics.samples.boot_clock import BootClock
+from vm_agent.metrics.series.series_history import SeriesHistory
+from vm_agent.metrics.series.thinned_series import Point
 from vm_agent.program.counters import rates_between, read_counters
 from vm_agent.program.gpu_meter import GpuMeter, GpuUsage
 from vm_agent.program.usage import cpu_fraction, read_cpu_times, read_memory
@@ -120,3 +122,20 @@ class SystemSampler:
         if not self._has_failed:
             self._has_failed = True
             self._log(f'A reading of the VM could not be used, and later ones may be missing: {error!r}', 'WARNING')
+
+
+class SystemSeries:
+    """The readings, on their way to the job directory."""
+
+    def __init__(self, history: SeriesHistory, clock: BootClock) -> None:
+        self._history = history
+        self._clock = clock
+
+    def add(self, reading: SystemReading) -> None:
+        for name, value in reading.values.items():
+            self._history.add(name, Point(0.0, reading.at, value))
+
+    def write(self) -> None:
+        """Writes what was added since the last call: called before each upload, so that lines have several points."""
+        if self._history.write(self._clock.now(), (0, 0)):
+            self._history.commit()

@@ -57,11 +57,16 @@ def install_container_hook(folder: Path, settings: Tuple[str, str, str, str]) ->
     (folder / 'sitecustomize.py').write_text(SITE_CUSTOMIZATION, 'utf-8')
 
 
+def read_source(name: str) -> bytes:
+    """Returns a module of this package, which runs in the program's interpreter."""
+    source = pkgutil.get_data('vm_agent.paths', f'{name}.py')
+    assert source is not None
+    return source
+
+
 def _write_package(folder: Path, settings: Tuple[str, str, str, str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in ('hook', 'bucket_objects', 'stacks', 'main_end'):
-        source = pkgutil.get_data('vm_agent.paths', f'{name}.py')
-        assert source is not None
-        (folder / f'{name}.py').write_bytes(source)
+        (folder / f'{name}.py').write_bytes(read_source(name))
     (folder / 'settings').write_text('\0'.join(settings), 'utf-8')
     (folder / '__init__.py').write_text(START, 'utf-8')

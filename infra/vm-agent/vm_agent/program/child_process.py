@@ -11,7 +11,7 @@ from typing import Callable, Mapping, Optional, Sequence
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.output_pump import Forward, OutputPump
 from vm_agent.program.held_parents import hold_parents
-from vm_agent.program.memory_kills import count_memory_kills
+from vm_agent.program.memory import count_memory_kills
 from vm_agent.program.processes import kill_remaining
 
 # The pipes end with the last process; the limit is for a process that could not be found and killed.

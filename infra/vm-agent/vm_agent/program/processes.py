@@ -80,10 +80,23 @@ def descends_from(table: Dict[int, ProcessStat], pid: int, ancestors: Container[
     return False
 
 
+def list_pids() -> List[int]:
+    """Returns all processes of the machine; none without /proc."""
+    return [int(name) for name in os.listdir(PROC) if name.isdecimal()] if PROC.is_dir() else []
+
+
+def list_descriptors(pid: int) -> List[Path]:
+    """Returns the links to the open files of a process; none if it has ended, or belongs to another user."""
+    folder = PROC / str(pid) / 'fd'
+    try:
+        return [folder / name for name in os.listdir(folder)]
+    except OSError:
+        return []
+
+
 def read_table() -> Dict[int, ProcessStat]:
     """Returns all processes of the machine; none without /proc."""
-    pids = [int(name) for name in os.listdir(PROC) if name.isdecimal()] if PROC.is_dir() else []
-    found = ((pid, read_process(pid)) for pid in pids)
+    found = ((pid, read_process(pid)) for pid in list_pids())
     return {pid: process for pid, process in found if process is not None}
 
 

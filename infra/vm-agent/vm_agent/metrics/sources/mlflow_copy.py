@@ -16,12 +16,10 @@ from vm_agent.metrics.sources.foreign_database import (
     open_read_only,
     update,
 )
+from vm_agent.paths.mlflow_plugin import ARTIFACTS, LOCATIONS
 from vm_agent.program.foreign_files import open_below, open_folder
 
 NAME = 'dropforge-mlflow.db'
-ARTIFACTS = 'mlflow-artifacts'
-# Where the database says where artifacts are; the last table exists from MLflow 3 on.
-LOCATIONS = (('experiments', 'artifact_location'), ('runs', 'artifact_uri'), ('logged_models', 'artifact_location'))
 COPY_SECONDS_MAX = 10.0
 # Every copy counts as a change of the output directory, and is uploaded.
 COPY_SECONDS_MIN = 15.0

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 from typing import Dict, Iterator, Tuple
 
-PROC = '/proc'
+from vm_agent.program.processes import PROC, list_descriptors, list_pids
+
 # Formats of which every part from the start is valid, because each record or line is complete by itself.
 LOG_MARKS = ('.csv', '.jsonl', '.log', '.tfevents.')
 
@@ -20,22 +21,22 @@ def find_open_files(folder: Path) -> Dict[str, bool]:
     """
     prefix = os.path.realpath(folder) + os.sep
     found: Dict[str, bool] = {}
-    for process in _list_directory(PROC):
-        if not process.isdecimal() or int(process) == os.getpid():
+    for pid in list_pids():
+        if pid == os.getpid():
             continue
-        for name, flags in _open_below(f'{PROC}/{process}', prefix):
+        for name, flags in _open_below(pid, prefix):
             if flags & os.O_ACCMODE != os.O_RDONLY:
                 found[name] = found.get(name, True) and bool(flags & os.O_APPEND)
     return found
 
 
-def _open_below(process: str, prefix: str) -> Iterator[Tuple[str, int]]:
+def _open_below(pid: int, prefix: str) -> Iterator[Tuple[str, int]]:
     """Yields the open files of a process below the prefix, with their flags."""
-    for descriptor in _list_directory(f'{process}/fd'):
+    for descriptor in list_descriptors(pid):
         try:
-            target = os.readlink(f'{process}/fd/{descriptor}')
+            target = os.readlink(descriptor)
             if target.startswith(prefix):
-                yield target[len(prefix) :], _read_flags(Path(f'{process}/fdinfo/{descriptor}'))
+                yield target[len(prefix) :], _read_flags(PROC / str(pid) / 'fdinfo' / descriptor.name)
         except (OSError, ValueError):
             # Closed in the meantime.
             continue
@@ -47,10 +48,3 @@ def _read_flags(path: Path) -> int:
         if line.startswith('flags:'):
             return int(line[len('flags:') :], 8)
     raise ValueError(f'{path} has no flags')
-
-
-def _list_directory(path: str) -> Tuple[str, ...]:
-    try:
-        return tuple(os.listdir(path))
-    except OSError:
-        return ()

@@ -20,17 +20,18 @@ class OutputTree:
         """Set when the program's working directory is known, if it is saved."""
 
     def path(self, name: str) -> Path:
-        if self.work is not None and name.startswith(WORK_PREFIX):
-            return self.work.path / name[len(WORK_PREFIX) :]
-        return self.output / name
+        work = self._work_of(name)
+        return self.output / name if work is None else work.path / name[len(WORK_PREFIX) :]
 
     def allows_links(self, name: str) -> bool:
         """Whether a hard link to the file may be made: its file system is mounted nowhere else."""
-        return self.work is None or not self.work.is_layer or not name.startswith(WORK_PREFIX)
+        work = self._work_of(name)
+        return work is None or not work.is_layer
 
     def root(self, name: str) -> Path:
         """Returns the folder that has the file."""
-        return self.work.path if self.work is not None and name.startswith(WORK_PREFIX) else self.output
+        work = self._work_of(name)
+        return self.output if work is None else work.path
 
     def has_place(self, name: str) -> bool:
         """Whether the file can be restored: not one of a working directory that is not saved."""
@@ -38,7 +39,8 @@ class OutputTree:
 
     def is_of_package(self, name: str) -> bool:
         """Whether the working directory had something in this place before the program's first start."""
-        return self.work is not None and name.startswith(WORK_PREFIX) and self.work.had(name[len(WORK_PREFIX) :])
+        work = self._work_of(name)
+        return work is not None and work.had(name[len(WORK_PREFIX) :])
 
     def find_held(self, committed: Mapping[str, ObjectInfo]) -> Dict[str, ObjectInfo]:
         """Returns the files that stay in their last saved version, since they are not looked at."""
@@ -72,6 +74,9 @@ class OutputTree:
 
     def is_inside(self, path: str, name: str) -> bool:
         """Whether a path without links is below the folder that has the file."""
-        is_work = self.work is not None and name.startswith(WORK_PREFIX)
-        folder = self.work.real_path if self.work is not None and is_work else os.path.realpath(self.output)
+        work = self._work_of(name)
+        folder = os.path.realpath(self.output) if work is None else work.real_path
         return path.startswith(folder + os.sep)
+
+    def _work_of(self, name: str) -> Optional[WorkFolder]:
+        return self.work if name.startswith(WORK_PREFIX) else None

@@ -6,10 +6,11 @@ import os
 import shutil
 import time
 import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Callable, Dict, Iterable, Set
+from typing import Callable, Dict, Iterable, Iterator, Set
 
 from vm_agent.storage.output.output_files import Stamp, stamp_of, to_stamp
 from vm_agent.storage.output.output_tree import OutputTree
@@ -111,14 +112,8 @@ class Staging:
                 self._check_source(wanted)
                 return staged
             self.discard(wanted.name)
-        self._count += 1
-        target = self._folder / str(self._count)
-        try:
-            staged = self._create(wanted, target)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-        self._files[wanted.name] = staged
+        with self._new_target() as target:
+            staged = self._files[wanted.name] = self._create(wanted, target)
         return staged
 
     def stage_held(self, name: str, seconds: float) -> StagedFile:
@@ -149,10 +144,8 @@ class Staging:
         if stamp.size_bytes > self._free_bytes():
             raise UnstableFile(Unstable.OPEN)
         self.discard(name)
-        self._count += 1
-        target = self._folder / str(self._count)
         give_up_at = time.monotonic() + self._held_seconds_max
-        try:
+        with self._new_target() as target:
             with open(target, 'wb') as file:
                 for position in range(0, stamp.size_bytes, PIECE_BYTES):
                     file.write(os.pread(descriptor, PIECE_BYTES, position))
@@ -162,11 +155,19 @@ class Staging:
             if to_stamp(os.fstat(descriptor)) != stamp or target.stat().st_size != stamp.size_bytes:
                 raise UnstableFile(Unstable.CHANGED)
             os.utime(target, ns=(stamp.mtime_ns, stamp.mtime_ns))
+        self._files[name] = StagedFile(stamp, target, tail_of(target, stamp.size_bytes), is_link=False)
+        return self._files[name]
+
+    @contextmanager
+    def _new_target(self) -> Iterator[Path]:
+        """Yields the path of a new copy, which is removed if the block raises an exception."""
+        self._count += 1
+        target = self._folder / str(self._count)
+        try:
+            yield target
         except BaseException:
             target.unlink(missing_ok=True)
             raise
-        self._files[name] = StagedFile(stamp, target, tail_of(target, stamp.size_bytes), is_link=False)
-        return self._files[name]
 
     def _check_source(self, wanted: Wanted) -> None:
         """Raises UnstableFile if the version of an existing copy is no longer current."""

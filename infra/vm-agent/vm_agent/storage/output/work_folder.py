@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Callable, Dict, List, Mapping, Optional, Set, Tuple
 
+from vm_agent.program.json_file import replace_json
 from vm_agent.storage.output.output_files import Stamp, is_inside, stamp_of_entry, to_stamp, walk
 from vm_agent.storage.output.output_rule import EXCLUDING_FILES, OutputRule
 
@@ -173,10 +174,5 @@ def read_baseline(folder: Path, file: Path) -> Baseline:
                 elif name in names:
                     stamp = to_stamp(os.stat(path))
                     baseline[os.path.relpath(path, folder)] = [stamp.inode, stamp.size_bytes, stamp.mtime_ns]
-        temporary = file.with_suffix('.new')
-        with open(temporary, 'w', encoding='utf-8') as opened:
-            json.dump(baseline, opened)
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.replace(temporary, file)
+        replace_json(file, baseline)
         return baseline

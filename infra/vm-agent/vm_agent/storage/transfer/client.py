@@ -111,9 +111,6 @@ class Upload:
         """Returns the upload of a part, whose name is new."""
         return replace(self, name=name, if_generation='0', parts=None)
 
-    def query(self, upload_type: str) -> str:
-        return urlencode({'uploadType': upload_type, 'name': self.name, 'ifGenerationMatch': self.if_generation})
-
     def resource(self) -> Dict[str, Any]:
         metadata = {JOB_KEY: self.author.job_id, ATTEMPT_KEY: str(self.author.attempt)}
         if self.parts is not None:
@@ -199,7 +196,8 @@ class Storage:
             f'--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{head}\r\n'
             f'--{boundary}\r\nContent-Type: application/octet-stream\r\n\r\n'
         )
-        url = f'{self.upload_url(upload.bucket)}?{upload.query("multipart")}'
+        query = {'uploadType': 'multipart', 'name': upload.name, 'ifGenerationMatch': upload.if_generation}
+        url = f'{self.upload_url(upload.bucket)}?{urlencode(query)}'
         headers = {'Content-Type': f'multipart/related; boundary={boundary}'}
         multipart = MultipartBody(start.encode(), body, f'\r\n--{boundary}--\r\n'.encode())
         response = self.call(Request('POST', url, headers, multipart, timeout_seconds=UPLOAD_SECONDS_MAX))

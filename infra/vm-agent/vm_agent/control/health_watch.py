@@ -16,6 +16,7 @@ from vm_agent.health.process_activity import Work, is_active, list_session, meas
 from vm_agent.health.reading import Reading
 from vm_agent.health.stack_dump import dump_stacks, summarize
 from vm_agent.health.stuck_exit import StuckExits
+from vm_agent.logs.once_log import OnceLog
 from vm_agent.metrics.samples.records import Sample
 from vm_agent.metrics.system_metrics import SystemReading
 from vm_agent.program.exit_report import DecisiveFinding
@@ -44,12 +45,13 @@ class HealthWatch:
         self.stuck = StuckExits()
         self._stop_signal = outlets.stop_signal
         self._log = outlets.log
+        self._once = OnceLog(outlets.log)
         self._disk_bytes, self._disk_bytes_max = disk
         self._venv = Path()
         self._find_dump_file: Callable[[], Path] = Path
         self._pid = 0
         self._work: Optional[Tuple[float, Work]] = None
-        self._is_decided = self._has_failed = False
+        self._is_decided = False
         self._stopped = threading.Event()
 
     def start(self, pid: int, venv: Path, find_dump_file: Callable[[], Path]) -> None:
@@ -105,9 +107,7 @@ class HealthWatch:
         try:
             act()
         except Exception as error:
-            if not self._has_failed:
-                self._has_failed = True
-                self._log(f'The health of the program is no longer known completely: {error!r}', 'WARNING')
+            self._once.warn(f'The health of the program is no longer known completely: {error!r}', 'health')
 
     def _list_bodies(self) -> List[Dict[str, Any]]:
         offset = time.time() - time.monotonic()

@@ -133,9 +133,8 @@ def _values(
         started_at = time.monotonic()
         path, seconds_max = poll()
         try:
-            value = metadata.wait_for_change(path, etag, seconds_max)
-            etag = value.etag
-            yield value.text
+            value, etag = metadata.wait_for_change(path, etag, seconds_max)
+            yield value
         except MetadataMissing:
             return
         except TransientError:

@@ -24,12 +24,6 @@ class MetadataMissing(Exception):
 
 
 @dataclass(frozen=True)
-class Value:
-    text: str
-    etag: str
-
-
-@dataclass(frozen=True)
 class Instance:
     """This VM's identity at Compute Engine."""
 
@@ -62,12 +56,15 @@ class MetadataServer:
         except (MetadataMissing, TransientError):
             return None
 
-    def wait_for_change(self, path: str, last_etag: str, seconds_max: float) -> Value:
-        """Returns a value as soon as its etag differs from `last_etag`, or after LONG_POLL_SECONDS or `seconds_max`."""
+    def wait_for_change(self, path: str, last_etag: str, seconds_max: float) -> Tuple[str, str]:
+        """
+        Returns a value and its etag as soon as that differs from `last_etag`, or after LONG_POLL_SECONDS or
+        `seconds_max`.
+        """
         seconds = max(1, math.ceil(min(seconds_max, LONG_POLL_SECONDS)))
         query = {'wait_for_change': 'true', 'timeout_sec': str(seconds), 'last_etag': last_etag}
         response = self._request(f'{path}?{urlencode(query)}', LONG_POLL_SECONDS + LONG_POLL_MARGIN_SECONDS)
-        return Value(response.body.decode('utf-8').strip(), response.headers.get('etag', '0'))
+        return response.body.decode('utf-8').strip(), response.headers.get('etag', '0')
 
     def _request(self, path: str, timeout_seconds: float) -> Response:
         response = send(

@@ -34,22 +34,18 @@ class StopSignal:
     def __init__(self) -> None:
         self.requested = threading.Event()
         """Set by the first request; cancels retries and waits."""
+        self.notice: Optional[StopNotice] = None
+        """The first notice, or None if no stop has been requested."""
         self.latest: Optional[StopNotice] = None
         """The latest notice, which may leave less time than the first one."""
         self.interruption: Optional[Interruption] = None
         """The latest notice that Compute Engine ends the VM."""
         self.on_interruption: List[Callable[[], None]] = []
         """Called after `interruption` has changed."""
-        self._first: Optional[StopNotice] = None
         self._wake = threading.Event()
         # The only primitive of the standard library that is reentrant, hence safe to use in a signal handler.
         self._sources: queue.SimpleQueue[NoticeSource] = queue.SimpleQueue()
         threading.Thread(target=self._run, name='stop-signal', daemon=True).start()
-
-    @property
-    def notice(self) -> Optional[StopNotice]:
-        """The first notice, or None if no stop has been requested."""
-        return self._first
 
     def request_stop(self, notice: StopNotice) -> None:
         self._sources.put(lambda: notice)
@@ -96,7 +92,7 @@ class StopSignal:
             notice = self._sources.get()()
             if notice is not None:
                 self.latest = notice
-                self._first = self._first or notice
+                self.notice = self.notice or notice
                 self.requested.set()
                 if notice.is_interruption:
                     self._set_interruption(notice, is_stopping=True)

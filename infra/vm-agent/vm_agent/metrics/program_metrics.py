@@ -6,9 +6,10 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.logs.mask import Mask
+from vm_agent.logs.once_log import OnceLog
 from vm_agent.logs.serial_console import write_to_console
 from vm_agent.metrics.samples.boot_clock import BootClock
 from vm_agent.metrics.samples.measurements import Measurement, Measurements
@@ -123,7 +124,7 @@ class ProgramMetrics:
         self._started_at: Optional[float] = None
         self._counts: Dict[str, int] = {}
         self._requests = ReadRequests()
-        self._reported: Set[str] = set()
+        self._once = OnceLog(settings.log)
         # Held while files are read, which may take seconds.
         self._reading = threading.Lock()
         # Held while what a heartbeat needs is changed.
@@ -325,11 +326,7 @@ class ProgramMetrics:
                 self._report('a listener', error)
 
     def _report(self, topic: str, error: Exception) -> None:
-        """Once for each topic."""
-        if topic not in self._reported:
-            self._reported.add(topic)
-            message = f'Metrics could not be used, and some may be missing ({topic}): {error!r}'
-            self._settings.log(message, 'WARNING')
+        self._once.warn(f'Metrics could not be used, and some may be missing ({topic}): {error!r}', topic)
 
     def _elapsed_ms(self, wall_time: Optional[float]) -> int:
         """The running time at a report; until now, if the report does not say when it was made."""
@@ -352,10 +349,10 @@ class ProgramMetrics:
         history = self._history
         if history is not None:
             omitted = (self._names.omitted_name_count, self._names.omitted_sample_count)
-            if omitted[0] > 0 and 'names' not in self._reported:
-                self._reported.add('names')
-                message = f'The program reports more than {NAME_COUNT_MAX} metrics: those that came later are not kept.'
-                self._settings.log(message, 'WARNING')
+            if omitted[0] > 0:
+                self._once.warn(
+                    f'The program reports more than {NAME_COUNT_MAX} metrics: those that came later are not kept.'
+                )
             history.write(self._times.now(), omitted)
         with self._lock:
             body = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Tuple
 
+from vm_agent.logs.once_log import OnceLog
 from vm_agent.metrics.samples.boot_clock import BootClock
 from vm_agent.metrics.series.series_history import SeriesHistory
 from vm_agent.metrics.series.thinned_series import Point
@@ -90,9 +91,8 @@ class SystemSampler:
 
     def __init__(self, meter: SystemMeter, log: Callable[[str, str], None]) -> None:
         self._meter = meter
-        self._log = log
+        self._once = OnceLog(log)
         self._lock = threading.Lock()
-        self._has_failed = False
         self.on_reading: List[ReadingListener] = []
         """Called for each reading, in a thread of its own; a listener that fails costs no other its readings."""
 
@@ -119,9 +119,7 @@ class SystemSampler:
                 self._report(error)
 
     def _report(self, error: Exception) -> None:
-        if not self._has_failed:
-            self._has_failed = True
-            self._log(f'A reading of the VM could not be used, and later ones may be missing: {error!r}', 'WARNING')
+        self._once.warn(f'A reading of the VM could not be used, and later ones may be missing: {error!r}', 'reading')
 
 
 class SystemSeries:

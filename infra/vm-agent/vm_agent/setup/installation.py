@@ -10,7 +10,7 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Optional, Sequence, Tuple
+from typing import Callable, Optional, Sequence
 
 from vm_agent.cache.environment_cache import EnvironmentCache
 from vm_agent.cache.files import NotCacheable, describe_environment, list_distributions

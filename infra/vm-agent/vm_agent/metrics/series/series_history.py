@@ -2,8 +2,9 @@
 
 import threading
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from vm_agent.logs.once_log import OnceLog
 from vm_agent.metrics.series.series_files import SeriesFile, SeriesFiles
 from vm_agent.metrics.series.series_part import METRICS_KIND, Columns, SeriesOrigin, encode_columns, encode_omitted
 from vm_agent.metrics.series.thinned_series import Point, ThinnedSeries, stretch_seconds
@@ -20,7 +21,7 @@ class SeriesHistory:
 
     def __init__(self, folder: Path, kind: str, origin: SeriesOrigin, log: Callable[[str, str], None]) -> None:
         self._has_steps = kind == METRICS_KIND
-        self._log = log
+        self._once = OnceLog(log)
         self._lock = threading.Lock()
         self._files = SeriesFiles(folder, kind, origin)
         self._series: Dict[str, ThinnedSeries] = {}
@@ -32,7 +33,6 @@ class SeriesHistory:
         self._added_count = 0
         self._lost_count = 0
         self._omitted: Tuple[int, int] = (0, 0)
-        self._reported: Set[str] = set()
 
     def recover(self, state: Optional[Dict[str, Any]]) -> None:
         """Goes on after a reboot with what `to_json` returned last; None if there is no such state."""
@@ -40,7 +40,7 @@ class SeriesHistory:
             try:
                 self._files.recover(None if state is None else state['files'])
             except OSError as error:
-                self._report('recover', f'Metrics of the boot before could not be read: {error}')
+                self._once.warn(f'Metrics of the boot before could not be read: {error}', 'recover')
             if state is not None:
                 self._bytes = int(state['bytes'])
                 for name, (kept_count, points) in state['series'].items():
@@ -85,13 +85,13 @@ class SeriesHistory:
         if not data:
             return False
         if self._bytes + len(data) > BYTES_MAX:
-            self._report('limit', f'The metric history has reached its limit of {BYTES_MAX} bytes: no more is kept.')
+            self._once.warn(f'The metric history has reached its limit of {BYTES_MAX} bytes: no more is kept.')
             self._drop_pending()
             return False
         try:
             self._files.append(data)
         except OSError as error:
-            self._report('disk', f'Metrics could not be written to the disk: {error}')
+            self._once.warn(f'Metrics could not be written to the disk: {error}', 'disk')
             if self._pending_count > PENDING_POINTS_MAX:
                 self._drop_pending()
             return False
@@ -124,7 +124,7 @@ class SeriesHistory:
             try:
                 self._files.record_upload(file, size_bytes)
             except OSError as error:
-                self._report('remove', f'An uploaded part of the metrics could not be removed: {error}')
+                self._once.warn(f'An uploaded part of the metrics could not be removed: {error}', 'remove')
 
     def to_json(self) -> Dict[str, Any]:
         with self._lock:
@@ -149,8 +149,7 @@ class SeriesHistory:
         waiting = sum(len(series.waiting()) for series in self._open.values())
         thinned_count = self._added_count - self._kept_count - waiting
         if thinned_count > 0:
-            self._report(
-                'thinned',
+            self._once.warn(
                 'Metrics are reported faster than their history keeps them: of each second, or of longer stretches in a '
                 'long job, the first, the last, the lowest and the highest values are kept.',
             )
@@ -159,9 +158,3 @@ class SeriesHistory:
     def _drop_pending(self) -> None:
         self._lost_count += self._pending_count
         self._pending, self._pending_count = {}, 0
-
-    def _report(self, topic: str, problem: str) -> None:
-        """Once for each topic."""
-        if topic not in self._reported:
-            self._reported.add(topic)
-            self._log(problem, 'WARNING')

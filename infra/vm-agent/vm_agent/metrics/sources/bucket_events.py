@@ -4,7 +4,7 @@ whole object again at each flush: a new generation is read from where the one be
 """
 
 import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.metrics.samples.records import Sample

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 from vm_agent.metrics.samples.records import Sample, read_report
 from vm_agent.metrics.sources.source import MetricSource

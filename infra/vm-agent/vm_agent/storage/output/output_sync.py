@@ -5,9 +5,10 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Collection, Dict, FrozenSet, Iterator, Mapping, Optional, Set, Tuple
+from typing import Callable, Collection, Dict, FrozenSet, Iterator, Mapping, Optional, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError, backoff_delays
+from vm_agent.logs.once_log import OnceLog
 from vm_agent.storage.directory.job_directory import Fenced, JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.output.half_written import HalfWritten
@@ -26,8 +27,6 @@ ROUND_TRIES_MAX = 5
 # keep the others from being uploaded.
 FINAL_STEP_FRACTION = 0.25
 MARK_SECONDS_MAX = 5.0
-# Each warning is logged once; a bound on the memory for that.
-WARNING_COUNT_MAX = 100
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,10 @@ class OutputSync:
         self, directory: JobDirectory, tree: OutputTree, staging: Staging, log: Callable[[str, str], None]
     ) -> None:
         """`log(text, severity)` logs a line."""
+        self._warn_once = OnceLog(log).warn
         self._directory = directory
         self.tree = tree
         self._staging = staging
-        self._log = log
         self._snapshots = Snapshots(tree, directory.prefix, staging, self._warn_once)
         self._saved = Saved()
         self._held: Dict[str, ObjectInfo] = {}
@@ -65,7 +64,6 @@ class OutputSync:
         self._counted: Mapping[str, int] = {}
         self.knows_manifest = False
         """Whether a commit leaves in the manifest what stays in its last version."""
-        self._warnings: Set[str] = set()
         self._round = threading.Lock()
         self._is_finishing = threading.Event()
         self._is_due = threading.Event()
@@ -137,9 +135,7 @@ class OutputSync:
         """
         if not was_killed:
             self._snapshots.half_written = HalfWritten()
-        self._is_finishing.set()
-        self._is_due.set()
-        with self._round:
+        with self.ended():
             self._staging.clear()
             give_up_at = time.monotonic() + policy.seconds_max
             for delay_seconds in backoff_delays():
@@ -276,11 +272,6 @@ class OutputSync:
             self._directory.write_manifest(manifest, brief, marks)
         except (TransientError, StorageRejected) as error:
             self._warn_once(f'The end of this attempt could not be recorded: {error}')
-
-    def _warn_once(self, text: str) -> None:
-        if text not in self._warnings and len(self._warnings) < WARNING_COUNT_MAX:
-            self._warnings.add(text)
-            self._log(text, 'WARNING')
 
 
 def find_emptied(committed: Collection[str], files: Collection[str]) -> FrozenSet[str]:

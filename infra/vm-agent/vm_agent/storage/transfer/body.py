@@ -4,6 +4,8 @@ import hashlib
 import os
 from typing import Iterator, Protocol
 
+from vm_agent.http.request import StreamedBody
+
 READ_BYTES = 262_144
 
 
@@ -11,12 +13,8 @@ class FileChanged(Exception):
     """The program wrote to the file during its upload; the next sync round uploads it again."""
 
 
-class Body(Protocol):
-    size_bytes: int
-
+class Body(StreamedBody, Protocol):
     def md5(self) -> bytes: ...
-
-    def __iter__(self) -> Iterator[bytes]: ...
 
 
 class MemoryBody:

@@ -25,7 +25,7 @@ class Pace:
         self._gaps: Deque[float] = deque(maxlen=GAPS_MAX)
         self._longest = 0.0
         self._last_report = started_at
-        self._last_activity = started_at
+        self.quiet_since = started_at
         self._is_first = True
 
     def add_report(self, at: float) -> None:
@@ -37,18 +37,14 @@ class Pace:
                 self._longest = max(self._longest, gap)
             self._is_first = False
             self._last_report = at
-        self._last_activity = max(self._last_activity, at)
+        self.quiet_since = max(self.quiet_since, at)
 
     def add_activity(self, at: float) -> None:
         """A processor, a GPU, the disk or the network was busy."""
-        self._last_activity = max(self._last_activity, at)
+        self.quiet_since = max(self.quiet_since, at)
 
     def quiet_seconds(self, at: float) -> float:
-        return at - self._last_activity
-
-    @property
-    def quiet_since(self) -> float:
-        return self._last_activity
+        return at - self.quiet_since
 
     def limit_seconds(self) -> float:
         if self._stalled_after is not None:

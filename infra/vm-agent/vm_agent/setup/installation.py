@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Callable, Optional, Sequence
 
 from vm_agent.cache.environment_cache import EnvironmentCache
-from vm_agent.cache.files import NotCacheable, describe_environment, list_distributions
+from vm_agent.cache.files import NotCacheable, describe_environment, list_distributions, site_packages
 from vm_agent.cache.key import Installation, environment_key
 from vm_agent.cache.store import Store
 from vm_agent.program.evidence import clean_evidence
@@ -124,10 +124,8 @@ class Installer:
 
     def _install_own_packages(self, own: OwnPackages) -> bool:
         """Into an environment that has everything that they require."""
-        built = self.paths.built_wheels
-        left = [
-            wheel for wheel in own.wheels if wheel.parent != built or not unpack_plain_wheel(wheel, self.paths.library)
-        ]
+        built, library = self.paths.built_wheels, site_packages(self.paths.venv)
+        left = [wheel for wheel in own.wheels if wheel.parent != built or not unpack_plain_wheel(wheel, library)]
         return not left or self._pip.install_alone([str(wheel) for wheel in left]).exit_code == 0
 
     def _install_with_index(self, targets: Targets) -> None:

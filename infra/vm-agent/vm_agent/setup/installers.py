@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Mapping, Optional, Protocol, Sequence, Tuple
 
-from vm_agent.cache.files import site_packages
 from vm_agent.setup.package_index import Indexes
 
 PIP_RETRIES = 2
@@ -45,11 +44,6 @@ class InstallPaths:
     @property
     def built_wheels(self) -> Path:
         return self.venv.with_name('wheels')
-
-    @property
-    def library(self) -> Path:
-        """The folder site-packages of the virtual environment."""
-        return site_packages(self.venv)
 
 
 @dataclass(frozen=True)

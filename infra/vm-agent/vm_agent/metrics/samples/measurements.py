@@ -35,17 +35,13 @@ class Measurements:
     """Not thread-safe."""
 
     def __init__(self, metric_ids: Sequence[str]) -> None:
-        self._metric_ids = {name for name in metric_ids if len(name) <= METRIC_NAME_CHARS_MAX}
+        self.metric_ids = {name for name in metric_ids if len(name) <= METRIC_NAME_CHARS_MAX}
         self._waiting: Dict[float, Measurement] = {}
-
-    @property
-    def metric_ids(self) -> Set[str]:
-        return self._metric_ids
 
     def add(self, name: str, value: float, at: Tuple[float, int]) -> None:
         """Adds a value of one of the study's metrics; `at` is step and running time. Other metrics are ignored."""
         step, elapsed_ms = at
-        if name not in self._metric_ids:
+        if name not in self.metric_ids:
             return
         before = self._waiting.get(step)
         values = {**({} if before is None else before.values), name: to_json_value(value)}
@@ -85,7 +81,7 @@ class Measurements:
 
     def _extremes(self) -> Set[float]:
         steps: Set[float] = set()
-        for name in self._metric_ids:
+        for name in self.metric_ids:
             numbers = [
                 (value, one.step)
                 for one in self._waiting.values()

@@ -10,7 +10,6 @@ from vm_agent.storage.directory.object_names import MANIFEST_NAME, PARTS_PREFIX,
 from vm_agent.storage.transfer.body import MemoryBody
 from vm_agent.storage.transfer.client import Author, ObjectInfo, PreconditionFailed, Storage, Upload, split_gs_uri
 from vm_agent.storage.transfer.download import download_file
-from vm_agent.storage.transfer.transfer_pool import TransferPool
 from vm_agent.storage.transfer.upload import delete_parts, open_upload
 
 CONFLICT_TRIES_MAX = 5
@@ -24,7 +23,10 @@ class Fenced(Exception):
 
 
 class JobDirectory:
-    """All methods raise StorageRejected or TransientError; those that write or read the manifest also raise Fenced."""
+    """
+    All methods raise StorageRejected or TransientError, and are thread-safe but for those that write or read the
+    manifest, which also raise Fenced.
+    """
 
     def __init__(self, storage: Storage, job_dir: str, author: Author) -> None:
         self.storage = storage
@@ -34,11 +36,6 @@ class JobDirectory:
         self._generations: Dict[str, str] = {}
         self._uploaded: Dict[str, ObjectInfo] = {}
         self._named: Optional[Mapping[str, ObjectInfo]] = None
-
-    @property
-    def transfers(self) -> TransferPool:
-        """For uploads and downloads in parallel: all other methods but those of the manifest are thread-safe."""
-        return self.storage.transfers
 
     def claim(self, policy: RetryPolicy) -> Manifest:
         """

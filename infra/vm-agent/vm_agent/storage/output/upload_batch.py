@@ -47,7 +47,7 @@ def upload_batch(batch: UploadBatch, paths: Mapping[str, Path]) -> UploadResults
             has_outage.set()
             return error
 
-    outcomes = dict(zip(paths, batch.directory.transfers.map(upload, paths)))
+    outcomes = dict(zip(paths, batch.directory.storage.transfers.map(upload, paths)))
     return UploadResults(
         stored={name: outcome for name, outcome in outcomes.items() if isinstance(outcome, ObjectInfo)},
         failed={name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)},

@@ -119,7 +119,7 @@ class Restore:
                 raise
 
         try:
-            return dict(zip(selected, self.directory.transfers.map(download, selected)))
+            return dict(zip(selected, self.directory.storage.transfers.map(download, selected)))
         except TransientError as error:
             # Another download may have ended with the cancellation before its reason has arrived here.
             raise failures[0] if failures else error

@@ -197,7 +197,7 @@ class Storage:
             f'--{boundary}\r\nContent-Type: application/octet-stream\r\n\r\n'
         )
         query = {'uploadType': 'multipart', 'name': upload.name, 'ifGenerationMatch': upload.if_generation}
-        url = f'{self.upload_url(upload.bucket)}?{urlencode(query)}'
+        url = f'{self.url}/upload/storage/v1/b/{quote(upload.bucket, safe="")}/o?{urlencode(query)}'
         headers = {'Content-Type': f'multipart/related; boundary={boundary}'}
         multipart = MultipartBody(start.encode(), body, f'\r\n--{boundary}--\r\n'.encode())
         response = self.call(Request('POST', url, headers, multipart, timeout_seconds=UPLOAD_SECONDS_MAX))
@@ -223,9 +223,6 @@ class Storage:
         response = self.call(Request('DELETE', url, {}))
         if response.status != 404:
             raise_for_status(response)
-
-    def upload_url(self, bucket: str) -> str:
-        return f'{self.url}/upload/storage/v1/b/{quote(bucket, safe="")}/o'
 
     def call(self, request: Request) -> Response:
         """Sends one request as the VM's service account. Raises TransientError."""

@@ -73,7 +73,7 @@ export function parseNumber(text: string): number | undefined {
 
 /** `true` or `false`, case-insensitive; also as text. */
 export const readBoolean = scalarReader({
-  parse: (text) => ({ true: true, false: false })[text.toLowerCase()],
+  parse: (text) => [true, false].find((value) => String(value) === text.toLowerCase()),
   isNot: 'neither true nor false',
   example: 'true or false',
 });

@@ -71,6 +71,7 @@ describe('syntax errors', () => {
     ['command: python train.py', '[python, train.py]'],
     ['disk: 200GB', 'integer'],
     ['spot: $SPOT', 'Replace it with a value.'],
+    ['spot: constructor', 'Write true or false.'],
     ['tune: {algorithm: $ALGORITHM}', 'Replace it with a value.'],
   ])('%s: reports %s', (text, hint) => {
     const { problems } = readOwn(text);

@@ -54,15 +54,16 @@ const PARENT_FIELDS: Readonly<Record<string, string>> = {
   DISCRETE: 'parentDiscreteValues',
 };
 
-/** The value spec determines the kind; of several, the first. */
+/** The value spec determines the kind; of several, the first. Categories beside a range are read, to be reported. */
 function valueSpec(kind: Kind, table: Table<ParameterDraft>): Row<ParameterDraft> {
   const { read } = nested(table);
   return {
     read: (parameter, found, findings) => {
       const changed = read(parameter, found, findings);
-      return !isSet(found) || parameter.kind !== undefined
-        ? parameter
-        : { ...changed, kind: { value: kind, ...locationOfNode(found) } };
+      if (isSet(found) && parameter.kind === undefined) {
+        return { ...changed, kind: { value: kind, ...locationOfNode(found) } };
+      }
+      return kind === 'CATEGORICAL' ? { ...parameter, values: parameter.values ?? changed.values } : parameter;
     },
   };
 }

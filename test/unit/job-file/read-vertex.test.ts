@@ -165,6 +165,13 @@ describe('a tuning job', () => {
     expect(parameters?.[3]?.children[0]?.parentValues[0]?.value).toBe('32');
   });
 
+  it('has the categories beside a range, so that they are reported', () => {
+    const parameter = '{doubleValueSpec: {minValue: 1, maxValue: 2}, categoricalValueSpec: {values: [a]}}';
+    const { draft, problems } = readVertex(`studySpec: {parameters: [${parameter}]}`);
+    expect(problems.map(({ code }) => code)).toEqual(['PARAMETER_SPACE']);
+    expect(draft.study?.parameters).toMatchObject([{ kind: { value: 'DOUBLE' }, values: [{ value: 'a' }] }]);
+  });
+
   it('has a study even if its fields are absent, so that they can be reported as missing', () => {
     const { draft } = readVertexFile('vertex-tuning-request.json');
     expect(draft.study).toMatchObject({

@@ -1,3 +1,4 @@
+import { priceOfJob } from '#shared/catalog/job-price.ts';
 import type { JobUpdate } from '#shared/domain/effect.ts';
 import { clip, clipLines } from '#shared/domain/job-size.ts';
 import { attributesOf } from '#shared/observability/invocation.ts';
@@ -11,8 +12,8 @@ import type { UpdatePublisher } from '#shared/ports/update-publisher.ts';
 import { JOB_UPDATE_SCHEMA_VERSION, type JobSnapshot, type JobUpdateMessage } from '#shared/protocol/job-update.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { pageOf } from '#shared/text/page-of.ts';
-import { viewCause, viewJob } from '#shared/views/job-view.ts';
-import { viewTuning } from '#shared/views/tuning-view.ts';
+import { viewCause, viewCommon } from '#shared/views/job-view.ts';
+import { viewPrice } from '#shared/views/tuning-view.ts';
 
 /** Limits on the texts of a message, in bytes of JSON: together with the labels they stay below JOB_UPDATE_BYTES_MAX. */
 const MESSAGE_BYTES_MAX = 2 << 10;
@@ -84,23 +85,29 @@ export function messageOfUpdate(
 }
 
 function snapshotOf(submitted: Submitted, pageUrl: string | undefined): JobSnapshot {
-  // Prices of what still runs depend on the time; only those of an ended job are shown.
-  const endedAt = submitted.status === 'CLOSED' ? submitted.endedAt : null;
-  const now = endedAt ?? submitted.createdAt;
-  const view =
-    'tuningId' in submitted ? viewTuning(submitted, { best: null, jobs: [], now }) : viewJob(submitted, [], now);
+  const view = viewCommon(submitted);
+  const trial = 'tuningId' in submitted ? null : submitted.trial;
   return {
-    kind: view.tuning !== null ? 'TUNING' : view.trial !== null ? 'TRIAL' : 'TRAINING',
-    tuningId: view.trial?.tuningId ?? null,
+    kind: 'tuningId' in submitted ? 'TUNING' : trial !== null ? 'TRIAL' : 'TRAINING',
+    tuningId: trial?.tuningId ?? null,
     labels: view.labels,
     createTime: view.createTime,
     startTime: view.startTime,
     endTime: view.endTime,
     cause: view.cause && shorten(view.cause),
     interruption: interruptionOf(submitted),
-    costUsd: endedAt === null ? null : view.price.totalUsd,
+    costUsd: costOf(submitted),
     links: linksOf(view, pageUrl),
   };
+}
+
+/** The price of what still runs depends on the time; only that of an ended job is shown. */
+function costOf(submitted: Submitted): number | null {
+  if (submitted.status !== 'CLOSED') {
+    return null;
+  }
+  const price = 'tuningId' in submitted ? viewPrice(submitted, 0) : priceOfJob(submitted, submitted.endedAt);
+  return price.totalUsd;
 }
 
 /** Why the previous attempt ended, while the next one has not started to run. */
@@ -126,7 +133,10 @@ function shorten(cause: NonNullable<JobView['cause']>): NonNullable<JobSnapshot[
   };
 }
 
-function linksOf({ jobId, report, jobDir }: JobView, pageUrl: string | undefined): JobSnapshot['links'] {
+function linksOf(
+  { jobId, report, jobDir }: Pick<JobView, 'jobId' | 'report' | 'jobDir'>,
+  pageUrl: string | undefined,
+): JobSnapshot['links'] {
   return {
     page: pageUrl === undefined ? null : pageOf(pageUrl, jobId),
     logs: pageUrl === undefined ? null : `${pageUrl.replace(/\/$/, '')}/v1/jobs/${jobId}/logs`,

@@ -85,7 +85,7 @@ function appliedRuleOf({ earlyStopping }: Study): TuningView['earlyStopping'] {
 }
 
 /** The price per hour is that of one trial, as the machines are. */
-function viewPrice({ spec, spentUsd }: Tuning, runningUsd: number): JobView['price'] {
+export function viewPrice({ spec, spentUsd }: Tuning, runningUsd: number): JobView['price'] {
   const { perHourUsd, asOf } = priceOf(spec.replicaGroups, spec.provisioningModel);
   if (perHourUsd === null) {
     return { perHourUsd, billedSeconds: 0, totalUsd: null, asOf };

@@ -61,7 +61,7 @@ it('tears down a job whose update cannot be rendered, and logs the defect once',
   expect(job?.status).toBe('CLOSING');
   expect(published.map(([topic]) => topic).sort()).toEqual(['job-updates', 'teardown']);
   expect(lines.filter(({ severity }) => severity === 'ERROR')).toEqual([
-    expect.objectContaining({ problem: 'Invalid time value', stack_trace: expect.stringContaining('viewJob') }),
+    expect.objectContaining({ problem: 'Invalid time value', stack_trace: expect.stringContaining('viewCommon') }),
   ]);
   expect(await ports.jobs.listOutbox('digits')).toEqual([]);
 });

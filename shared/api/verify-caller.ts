@@ -1,7 +1,7 @@
-import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { errors } from 'jose';
 import * as z from 'zod';
 import type { IdentifyCaller } from '#shared/api/identify-callers.ts';
-import { CLOCK_SKEW_SECONDS_MAX, isTokenError, TOKEN_CHARACTERS_MAX } from '#shared/api/verify-vm-identity.ts';
+import { createTokenVerifier, TOKEN_CHARACTERS_MAX, type TokenIssuer } from '#shared/api/verify-token.ts';
 
 /**
  * The header with the caller's identity token. Cloud Run verifies the token in Authorization, or that in
@@ -18,15 +18,6 @@ export const IAP_ISSUER = 'https://cloud.google.com/iap';
 
 /** The audience of identity tokens that `gcloud auth print-identity-token` prints for user accounts: gcloud itself. */
 export const GCLOUD_AUDIENCE = '32555940559.apps.googleusercontent.com';
-
-/** Who signs, and for whom. */
-type TokenIssuer = {
-  /** URL of the public keys, or a function that returns a key. */
-  readonly jwks: URL | JWTVerifyGetKey;
-  readonly issuer: string;
-  readonly audiences: readonly string[];
-  readonly algorithm: 'RS256' | 'ES256';
-};
 
 export type CallerExpectation = {
   readonly identity: TokenIssuer;
@@ -63,31 +54,15 @@ export function createCallerIdentifier({ identity, iap }: CallerExpectation): Id
 }
 
 /** @param needsVerified whether the issuer also signs addresses that it has not verified */
-function createTokenReader({ jwks, issuer, audiences, algorithm }: TokenIssuer, needsVerified: boolean) {
-  const findKey = jwks instanceof URL ? createRemoteJWKSet(jwks) : jwks;
+function createTokenReader(issuer: TokenIssuer, needsVerified: boolean) {
+  const verify = createTokenVerifier(issuer);
   return async (token: string): Promise<string | null> => {
-    if (token.length > TOKEN_CHARACTERS_MAX) {
+    const verified = token.length > TOKEN_CHARACTERS_MAX ? null : await verify(token.trim());
+    const claims = claimsSchema.safeParse(verified instanceof errors.JOSEError ? null : verified);
+    if (!claims.success || (needsVerified && claims.data.email_verified !== true)) {
       return null;
     }
-    try {
-      const { payload } = await jwtVerify(token.trim(), findKey, {
-        issuer,
-        audience: [...audiences],
-        algorithms: [algorithm],
-        clockTolerance: CLOCK_SKEW_SECONDS_MAX,
-        requiredClaims: ['exp', 'iat'],
-      });
-      const claims = claimsSchema.safeParse(payload);
-      if (!claims.success || (needsVerified && claims.data.email_verified !== true)) {
-        return null;
-      }
-      const { email, gcip } = claims.data;
-      return gcip === undefined ? email : null;
-    } catch (error) {
-      if (isTokenError(error)) {
-        return null;
-      }
-      throw error;
-    }
+    const { email, gcip } = claims.data;
+    return gcip === undefined ? email : null;
   };
 }

@@ -1,15 +1,13 @@
-import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { errors } from 'jose';
 import * as z from 'zod';
+import { createTokenVerifier, TOKEN_CHARACTERS_MAX, type TokenIssuer } from '#shared/api/verify-token.ts';
 import type { VmIdentity } from '#shared/domain/ownership.ts';
 
 export type VmIdentityOutcome =
   | { readonly outcome: 'VERIFIED'; readonly identity: VmIdentity }
   | { readonly outcome: 'REJECTED'; readonly reason: string };
 
-export type VmIdentityExpectation = {
-  /** URL of the issuer's public keys, or a function that returns a key. */
-  readonly jwks: URL | JWTVerifyGetKey;
-  readonly issuer: string;
+export type VmIdentityExpectation = Pick<TokenIssuer, 'jwks' | 'issuer'> & {
   readonly audience: string;
   /** The deployment's own account of VMs. */
   readonly serviceAccountEmail: string;
@@ -21,12 +19,6 @@ export type VmIdentityVerifier = (authorizationHeader: string | undefined) => Pr
 /** Google's keys and issuer for tokens of Compute Engine's metadata server. */
 export const GOOGLE_JWKS_URL = 'https://www.googleapis.com/oauth2/v3/certs';
 export const GOOGLE_TOKEN_ISSUER = 'https://accounts.google.com';
-
-/** Tolerated clock difference between issuer and verifier. */
-export const CLOCK_SKEW_SECONDS_MAX = 30;
-
-/** Real tokens have about 1,100 characters; longer ones are rejected without parsing. */
-export const TOKEN_CHARACTERS_MAX = 8_192;
 
 const BEARER = /^Bearer +([\w-]+\.[\w-]+\.[\w-]*)$/i;
 
@@ -51,27 +43,16 @@ const claimsSchema = z.object({
  */
 export function createVmIdentityVerifier(expectation: VmIdentityExpectation): VmIdentityVerifier {
   const { jwks, issuer, audience } = expectation;
-  const findKey = jwks instanceof URL ? createRemoteJWKSet(jwks) : jwks;
+  const verify = createTokenVerifier({ jwks, issuer, audiences: [audience], algorithm: 'RS256' });
   return async (authorizationHeader) => {
     const token = readToken(authorizationHeader);
     if (token === undefined) {
       return reject('The request carries no identity token. Send it as "Authorization: Bearer TOKEN".');
     }
-    try {
-      const { payload } = await jwtVerify(token, findKey, {
-        issuer,
-        audience,
-        algorithms: ['RS256'],
-        clockTolerance: CLOCK_SKEW_SECONDS_MAX,
-        requiredClaims: ['exp', 'iat'],
-      });
-      return checkClaims(payload, expectation);
-    } catch (error) {
-      if (isTokenError(error)) {
-        return reject(`The identity token is not valid: ${error.message}.`);
-      }
-      throw error;
-    }
+    const claims = await verify(token);
+    return claims instanceof errors.JOSEError
+      ? reject(`The identity token is not valid: ${claims.message}.`)
+      : checkClaims(claims, expectation);
   };
 }
 
@@ -93,16 +74,6 @@ function checkClaims(payload: unknown, { serviceAccountEmail, projectId }: VmIde
   }
   const serviceAccount = email === serviceAccountEmail ? null : email;
   return { outcome: 'VERIFIED', identity: { vmName, zone, instanceId, serviceAccount } };
-}
-
-/** Whether the token is invalid. Errors about the keys, and errors that are not jose's, are not about the token. */
-export function isTokenError(error: unknown): error is errors.JOSEError {
-  return (
-    error instanceof errors.JOSEError &&
-    !(error instanceof errors.JWKSTimeout) &&
-    !(error instanceof errors.JWKSInvalid) &&
-    error.code !== errors.JOSEError.code
-  );
 }
 
 function reject(reason: string): VmIdentityOutcome {

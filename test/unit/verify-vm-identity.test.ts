@@ -3,11 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createLocalJWKSet, exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
-import {
-  CLOCK_SKEW_SECONDS_MAX,
-  createVmIdentityVerifier,
-  TOKEN_CHARACTERS_MAX,
-} from '../../shared/api/verify-vm-identity.ts';
+import { CLOCK_SKEW_SECONDS_MAX, TOKEN_CHARACTERS_MAX } from '../../shared/api/verify-token.ts';
+import { createVmIdentityVerifier } from '../../shared/api/verify-vm-identity.ts';
 
 const ISSUER = 'https://accounts.google.com';
 const AUDIENCE = 'https://heartbeat.test';

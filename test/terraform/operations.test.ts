@@ -2,28 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { readVmSettings } from '#infra/google-cloud/compose/vm-settings.ts';
-import { NO_RIGHTS } from '#shared/protocol/job-rights.ts';
+import { exampleSettingsOf } from '../support/functions/example-settings.ts';
 import { compileLoggingQuery } from '../support/logging/logging-query.ts';
 import { readRecordedLog } from '../support/logging/recorded-log.ts';
 import { type AppliedRoot, describeAppliedRoot } from '../support/terraform/applied-root.ts';
 import { describeCosts } from '../support/terraform/costs.ts';
 import { listQueries, readAlertSections } from '../support/terraform/runbook.ts';
-
-/** The heartbeat interval depends on none of them. */
-const SETTINGS = {
-  LOGGING_ENDPOINT: undefined,
-  SECRET_MANAGER_ENDPOINT: undefined,
-  AGENT_URI: { uri: `gs://p-sources/agent/${'ab'.repeat(32)}.pyz`, sha256: 'ab'.repeat(32) },
-  CACHE_BUCKET: undefined,
-  JOB_RIGHTS: NO_RIGHTS,
-  REGISTRIES: {},
-  VMS_MAX: 100,
-  USD_PER_HOUR_MAX: undefined,
-  STORAGE_EMULATOR_HOST: undefined,
-  PROJECT_ID: 'p',
-  HEARTBEAT_URL: 'https://heartbeat.test',
-  HEARTBEAT_AUDIENCE: 'https://heartbeat.test',
-} as const;
 
 const LOG = readRecordedLog();
 
@@ -215,7 +199,7 @@ function describeLog({ all, find, memberOf }: AppliedRoot) {
 
 function describeCostsPage({ all, configOf, find }: AppliedRoot) {
   it('costs what docs/costs.md says, by the settings that are deployed', async () => {
-    const vm = await readVmSettings(SETTINGS);
+    const vm = await readVmSettings(exampleSettingsOf('provision'));
     const schedules = all('google_cloud_scheduler_job').map(({ key, values }) => `${key} ${values.schedule}`);
     const minutesOf = (name: string) => Number(new RegExp(`^${name} \\*/(\\d+) `, 'm').exec(schedules.join('\n'))?.[1]);
     const fullLog = await readFile(new URL('../../infra/vm-agent/vm_agent/logs/full_log.py', import.meta.url), 'utf8');

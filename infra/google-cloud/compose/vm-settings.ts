@@ -1,4 +1,4 @@
-import type { Settings } from '#functions/settings.ts';
+import type { SettingsOf } from '#functions/read-settings.ts';
 import { urlOf } from '#infra/google-cloud/compose/client-options.ts';
 import { vmLimitsOf } from '#infra/google-cloud/compose/vm-limits.ts';
 import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute-engine/instance-request.ts';
@@ -19,22 +19,7 @@ const DISK_BYTES_MAX = 64 * 2 ** 40;
 /**
  * Agent settings that all VMs of a deployment share. A lease (`TIMEOUTS.leaseMs`) spans several heartbeat intervals.
  */
-export async function readVmSettings(
-  settings: Settings<
-    | 'PROJECT_ID'
-    | 'HEARTBEAT_URL'
-    | 'HEARTBEAT_AUDIENCE'
-    | 'STORAGE_EMULATOR_HOST'
-    | 'LOGGING_ENDPOINT'
-    | 'SECRET_MANAGER_ENDPOINT'
-    | 'AGENT_URI'
-    | 'CACHE_BUCKET'
-    | 'JOB_RIGHTS'
-    | 'REGISTRIES'
-    | 'VMS_MAX'
-    | 'USD_PER_HOUR_MAX'
-  >,
-): Promise<VmSettings> {
+export async function readVmSettings(settings: SettingsOf<'provision'>): Promise<VmSettings> {
   return {
     projectId: settings.PROJECT_ID,
     endpoints: {

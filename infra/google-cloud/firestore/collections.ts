@@ -19,73 +19,25 @@ export const COLLECTIONS = {
   notifications: 'notifications',
 } as const;
 
-/** The composite indexes that these adapters' queries require. Firestore indexes single fields automatically. */
+/**
+ * The composite indexes that these adapters' queries require, with their fields in order. Firestore indexes single
+ * fields automatically.
+ */
 export const COMPOSITE_INDEXES = [
-  {
-    collection: COLLECTIONS.jobs,
-    fields: [
-      ['createdAt', 'DESCENDING'],
-      ['jobId', 'ASCENDING'],
-    ],
-  },
-  {
-    collection: COLLECTIONS.outbox,
-    fields: [
-      ['owedAt', 'ASCENDING'],
-      ['position', 'ASCENDING'],
-    ],
-  },
-  {
-    collection: COLLECTIONS.outbox,
-    fields: [
-      ['jobId', 'ASCENDING'],
-      ['owedAt', 'ASCENDING'],
-      ['position', 'ASCENDING'],
-    ],
-  },
-  {
-    collection: COLLECTIONS.replicas,
-    fields: [
-      ['jobId', 'ASCENDING'],
-      ['attempt', 'ASCENDING'],
-    ],
-  },
-  {
-    collection: COLLECTIONS.replicas,
-    fields: [
-      ['jobId', 'ASCENDING'],
-      ['heardAt', 'DESCENDING'],
-    ],
-  },
+  { collection: COLLECTIONS.jobs, fields: { createdAt: 'DESCENDING', jobId: 'ASCENDING' } },
+  { collection: COLLECTIONS.outbox, fields: { owedAt: 'ASCENDING', position: 'ASCENDING' } },
+  { collection: COLLECTIONS.outbox, fields: { jobId: 'ASCENDING', owedAt: 'ASCENDING', position: 'ASCENDING' } },
+  { collection: COLLECTIONS.replicas, fields: { jobId: 'ASCENDING', attempt: 'ASCENDING' } },
+  { collection: COLLECTIONS.replicas, fields: { jobId: 'ASCENDING', heardAt: 'DESCENDING' } },
   {
     collection: COLLECTIONS.capacityHistory,
-    fields: [
-      ['machineKey', 'ASCENDING'],
-      ['provisioningModel', 'ASCENDING'],
-      ['refusedAt', 'DESCENDING'],
-    ],
+    fields: { machineKey: 'ASCENDING', provisioningModel: 'ASCENDING', refusedAt: 'DESCENDING' },
   },
-  {
-    collection: COLLECTIONS.tunings,
-    fields: [
-      ['createdAt', 'DESCENDING'],
-      ['tuningId', 'ASCENDING'],
-    ],
-  },
+  { collection: COLLECTIONS.tunings, fields: { createdAt: 'DESCENDING', tuningId: 'ASCENDING' } },
+  { collection: COLLECTIONS.tuningOutbox, fields: { addedAt: 'ASCENDING', position: 'ASCENDING' } },
   {
     collection: COLLECTIONS.tuningOutbox,
-    fields: [
-      ['addedAt', 'ASCENDING'],
-      ['position', 'ASCENDING'],
-    ],
-  },
-  {
-    collection: COLLECTIONS.tuningOutbox,
-    fields: [
-      ['tuningId', 'ASCENDING'],
-      ['addedAt', 'ASCENDING'],
-      ['position', 'ASCENDING'],
-    ],
+    fields: { tuningId: 'ASCENDING', addedAt: 'ASCENDING', position: 'ASCENDING' },
   },
 ] as const;
 

@@ -1,3 +1,6 @@
+import type { FunctionName } from '#functions/functions.ts';
+import { readSettings, type SettingsOf } from '#functions/read-settings.ts';
+
 /** The settings of a deployment, for all functions. */
 export const EXAMPLE_SETTINGS: Readonly<Record<string, string>> = {
   PROJECT_ID: 'example-project',
@@ -19,3 +22,12 @@ export const EXAMPLE_SETTINGS: Readonly<Record<string, string>> = {
     '2.11': { machineImages: ['tf-2-11-a', 'tf-2-11-b'], image: 'tf-2-11', pythonVersion: '3.10' },
   }),
 };
+
+/** The settings of that deployment, as a function reads them. */
+export function exampleSettingsOf<Name extends FunctionName>(name: Name): SettingsOf<Name> {
+  const reading = readSettings(name, EXAMPLE_SETTINGS);
+  if ('problem' in reading) {
+    throw new Error(reading.problem);
+  }
+  return reading.settings;
+}

@@ -18,7 +18,6 @@ describe('installing', () => {
 
   it('installs missing requirements from the configured index', async () => {
     const wheel = makeWheel('companion', 'companion', "VALUE = 'from the index'\n");
-    cloud().put('index', wheel.name, wheel);
     cloud().intercept = ({ url }) => {
       if (!url.includes('/simple/')) {
         return undefined;

@@ -88,7 +88,6 @@ describe('a job with secrets', () => {
 
   it('installs from a private index whose URL is a secret', async () => {
     const wheel = makeWheel('companion', 'companion', "VALUE = 'from the private index'\n");
-    cloud().put('index', wheel.name, wheel);
     const signedIn: (string | null)[] = [];
     cloud().intercept = ({ url, headers }) => {
       if (!url.includes('/simple/companion/')) {

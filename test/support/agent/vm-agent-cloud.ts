@@ -3,14 +3,13 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
-import { crc32c } from '@node-rs/crc32';
 import { Hono } from 'hono';
 import { type PackedAgent, packAgent } from '#infra/vm-agent/pack-agent.ts';
 import { withDefaults } from '#shared/domain/job-spec.ts';
 import { type Heartbeat, type HeartbeatAnswer, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { type VmConfig, vmConfigSchema } from '#shared/protocol/vm-config.ts';
 import { vmHealthOf } from '#shared/use-cases/provision/vm-health-of.ts';
-import { createBucketServer } from './vm-agent-bucket.ts';
+import { crc32cOf, createBucketServer } from './vm-agent-bucket.ts';
 import type { Package } from './vm-agent-package.ts';
 
 export const BUCKET = 'jobs';
@@ -67,6 +66,7 @@ export async function startCloud() {
         server.closeAllConnections();
       }
       await once(server, 'close');
+      bucket.closeBuckets();
     },
   };
 
@@ -132,7 +132,7 @@ export async function startCloud() {
       logEntries.push(...(body?.entries ?? []));
       return body === undefined ? c.json({ error: { code: 400, message: 'Invalid JSON payload.' } }, 400) : c.json({});
     })
-    .route('/', bucket.app);
+    .all('*', (c) => bucket.answerStorage(c.req.raw));
   const server = createAdaptorServer({ fetch: app.fetch });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -218,10 +218,8 @@ export function configure(
 
 function store(cloud: Cloud, { name, body, layout }: Package) {
   const { generation } = cloud.put(BUCKET, `${JOB_DIR}/packages/ab12/${name}`, { body });
-  const crc = Buffer.alloc(4);
-  crc.writeUInt32BE(crc32c(body));
   const uri = `gs://${BUCKET}/${JOB_DIR}/packages/ab12/${name}`;
-  return { uri, generation: String(generation), crc32c: crc.toString('base64'), sizeBytes: body.length, layout };
+  return { uri, generation, crc32c: crc32cOf(body), sizeBytes: body.length, layout };
 }
 
 /** Polls until the condition holds; limited by the test's timeout only. */

@@ -20,6 +20,7 @@ export function startMachineForEachTest() {
   afterEach(async () => {
     await createdMachine.remove();
     await startedCloud.close();
+    expect(startedCloud.faults).toEqual([]);
   });
 
   async function exited(child: ChildProcess): Promise<void> {

@@ -101,8 +101,8 @@ export type JobEvent = {
       readonly type: 'HELD_FAILURE_RESOLVED';
       readonly attempt: number;
       readonly exit: ReplicaExit;
-      /** The replica that failed first; absent if none did. */
-      readonly replica?: string;
+      /** The replica that failed first. */
+      readonly replica: string;
     }
   | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
   /** By the tuning of a trial if that has ended, otherwise by a user. */

@@ -63,11 +63,6 @@ export function pinnedUriOf({ host, repository }: ImageReference, digest: string
   return `${host}/${repository}@${digest}`;
 }
 
-/** The host of an image, whose registry needs credentials or not; undefined if the text is not a valid reference. */
-export function imageHostOf(imageUri: string): string | undefined {
-  return parseImageReference(imageUri)?.host;
-}
-
 /** Whether Google's service accounts are known to the registry: Artifact Registry, and gcr.io, which it serves. */
 export function isGoogleRegistry(host: string): boolean {
   return /^[a-z0-9-]+-docker\.pkg\.dev$/.test(host) || /^([a-z0-9-]+\.)?gcr\.io$/.test(host);

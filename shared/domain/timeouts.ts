@@ -1,76 +1,57 @@
 /**
  * How long each wait may last before the reconciler acts. All timeouts in one place, so worst cases can be added up.
  */
-export type Timeouts = {
+export const TIMEOUTS = {
   /** From the provision request until Compute Engine has answered. Then it is repeated, with the same VM names. */
-  readonly provisionAnswerMs: number;
+  provisionAnswerMs: 180_000,
   /** From a VM's creation until its first heartbeat; setup is not included. */
-  readonly bootMs: number;
+  bootMs: 900_000,
   /** Interval between checks on a VM that waits for capacity at Compute Engine. */
-  readonly pendingMs: number;
+  pendingMs: 120_000,
   /**
    * For how long the VMs of a cluster that have started, and are billed, wait for those that still wait for capacity.
    * Then all are deleted, and the next zone is tried.
    */
-  readonly assemblyMs: number;
+  assemblyMs: 600_000,
   /**
    * A replica without a heartbeat for this long is suspect, and after half as long again lost, if others are reporting.
    */
-  readonly leaseMs: number;
+  leaseMs: 120_000,
   /** An agent that cannot reach the control plane for this long stops its VM; its replica is then lost in any case. */
-  readonly controlPlaneTimeoutMs: number;
+  controlPlaneTimeoutMs: 600_000,
   /**
    * Longest time between sending and receiving a heartbeat: agents wait for 10 s. Only a heartbeat that arrives this
    * long after a failure was reported shows that its replica has outlived it. Also the interval between checks on a
    * held failure.
    */
-  readonly heartbeatDelayMs: number;
+  heartbeatDelayMs: 30_000,
   /** Longest time for which a replica's failure is held; then a replica without a heartbeat since it is lost. */
-  readonly failureHoldMs: number;
+  failureHoldMs: 600_000,
   /** Interval between deletion requests while the job is CLOSING. */
-  readonly teardownMs: number;
+  teardownMs: 60_000,
   /** Interval between checks on a VM that is kept after a failure. */
-  readonly keptCheckMs: number;
+  keptCheckMs: 120_000,
   /** From maxRunningTime, at which the agent stops the program, until the control plane ends the job. */
-  readonly maxRunningGraceMs: number;
+  maxRunningGraceMs: 180_000,
   /**
    * A cancel message that arrives before its job is redelivered for this long: fewer deliveries than make it a dead
    * letter.
    */
-  readonly earlyCancelMs: number;
-  /** From a tuning's suggestion request until values are chosen. Then it is repeated. */
-  readonly suggestionAnswerMs: number;
-  /** Interval between checks on the job of a running trial, whose end could not be reported otherwise. */
-  readonly trialCheckMs: number;
-  /** Interval between cancel requests to the trials of a tuning that is CLOSING. */
-  readonly trialCancelMs: number;
-  /** After a capacity failure, no job requests the same machine in that zone for this long. */
-  readonly coolDownMs: number;
-  /** Backoff after every zone was out of capacity: exponential, from MsMin to MsMax. */
-  readonly backoffMsMin: number;
-  readonly backoffMsMax: number;
-};
-
-export const TIMEOUTS: Timeouts = {
-  provisionAnswerMs: 180_000,
-  bootMs: 900_000,
-  pendingMs: 120_000,
-  assemblyMs: 600_000,
-  leaseMs: 120_000,
-  controlPlaneTimeoutMs: 600_000,
-  heartbeatDelayMs: 30_000,
-  failureHoldMs: 600_000,
-  teardownMs: 60_000,
-  keptCheckMs: 120_000,
-  maxRunningGraceMs: 180_000,
   earlyCancelMs: 600_000,
+  /** From a tuning's suggestion request until values are chosen. Then it is repeated. */
   suggestionAnswerMs: 180_000,
+  /** Interval between checks on the job of a running trial, whose end could not be reported otherwise. */
   trialCheckMs: 600_000,
+  /** Interval between cancel requests to the trials of a tuning that is CLOSING. */
   trialCancelMs: 60_000,
+  /** After a capacity failure, no job requests the same machine in that zone for this long. */
   coolDownMs: 60_000,
+  /** Backoff after every zone was out of capacity: exponential, from MsMin to MsMax. */
   backoffMsMin: 15_000,
   backoffMsMax: 600_000,
-};
+} as const;
+
+export type Timeouts = Readonly<Record<keyof typeof TIMEOUTS, number>>;
 
 /**
  * From the master's first heartbeat until its program starts: downloading, installing, restoring a checkpoint.

@@ -98,7 +98,7 @@ type Measured = { readonly curve: Curve | undefined; readonly study: Study };
 
 type Infeasibility = { readonly reason: InfeasibleReason; readonly message: string };
 
-type Reported = Measured & { readonly metricNames: readonly string[] };
+type Reported = Omit<EndedTrial, 'job'>;
 
 /** Why the values of a trial cannot be ranked; null if they can. */
 function findInfeasibility(final: Measurement, reported: Reported): Infeasibility | null {

@@ -35,12 +35,11 @@ export const tuningEffectSchema = z.discriminatedUnion('type', [
 ]);
 export type TuningEffect = Stated<typeof tuningEffectSchema>;
 
-/** The tuning after an event, the trials that were added or changed with it, and the effects to publish. */
-export type TuningTransition = {
-  readonly tuning: Tuning;
-  readonly trials: readonly Trial[];
-  readonly effects: readonly TuningEffect[];
-};
+/** The trials that an event has added or changed, and the effects to publish. */
+export type Changes = { readonly trials: readonly Trial[]; readonly effects: readonly TuningEffect[] };
+
+/** The tuning after an event, with what else has changed. */
+export type TuningTransition = Changes & { readonly tuning: Tuning };
 
 /** Tells subscribers of job updates, and the report stage, what users see now. */
 export function tuningUpdateOf(tuning: Tuning): JobUpdate {

@@ -64,7 +64,7 @@ export function onHeldFailureResolved(
   }
   return exit.outcome === 'FAILED' && classOf(exit.cause) === 'interruption'
     ? interruptUnlessFinished(job, exit.cause, { at, timeouts })
-    : endAttempt(job, { exit, replica: replica ?? job.heldFailure.replica }, { at, timeouts });
+    : endAttempt(job, { exit, replica }, { at, timeouts });
 }
 
 /** Interrupts the attempt; but a training whose master succeeded while a failure was held is finished. */

@@ -51,23 +51,23 @@ function tokenize(marker: string): string[] | null {
 }
 
 function readOr(reader: Reader): boolean | null {
-  let value = readAnd(reader);
-  while (reader.tokens[reader.index] === 'or') {
-    reader.index += 1;
-    const next = readAnd(reader);
-    value = value === true || next === true ? true : value === null || next === null ? null : false;
-  }
-  return value;
+  return readJoined(reader, { word: 'or', read: readAnd, decisive: true });
 }
 
 function readAnd(reader: Reader): boolean | null {
-  let value = readTerm(reader);
-  while (reader.tokens[reader.index] === 'and') {
+  return readJoined(reader, { word: 'and', read: readTerm, decisive: false });
+}
+
+type Joined = { readonly word: string; readonly read: (reader: Reader) => boolean | null; readonly decisive: boolean };
+
+/** Operands between a word: one of them that is `decisive` decides, whatever the unknown ones are. */
+function readJoined(reader: Reader, { word, read, decisive }: Joined): boolean | null {
+  const values = [read(reader)];
+  while (reader.tokens[reader.index] === word) {
     reader.index += 1;
-    const next = readTerm(reader);
-    value = value === false || next === false ? false : value === null || next === null ? null : true;
+    values.push(read(reader));
   }
-  return value;
+  return values.includes(decisive) ? decisive : values.includes(null) ? null : !decisive;
 }
 
 function readTerm(reader: Reader): boolean | null {

@@ -1,11 +1,12 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
+import type { Moment } from '#shared/domain/rules/rule.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { finishTuning } from '#shared/tuning/rules/close.ts';
-import { type Changes, type Moment, move, type Searching } from '#shared/tuning/rules/rule.ts';
+import { move, type Searching } from '#shared/tuning/rules/rule.ts';
 import { stopCheckTimes, stopReasonOf, trialsLeft } from '#shared/tuning/rules/stop-conditions.ts';
 import { type Trial, trialJobIdOf, type Values } from '#shared/tuning/trial.ts';
 import type { RunningTrial, StopReason } from '#shared/tuning/tuning.ts';
-import type { TuningEffect, TuningTransition } from '#shared/tuning/tuning-effect.ts';
+import type { Changes, TuningEffect, TuningTransition } from '#shared/tuning/tuning-effect.ts';
 
 /** A trial that starts unless the tuning ends: with values that were suggested, or with those of a lost trial. */
 export type NewTrial = {

@@ -1,9 +1,10 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import type { Verdict } from '#shared/domain/job.ts';
+import type { Moment } from '#shared/domain/rules/rule.ts';
 import { noSuccessCause } from '#shared/tuning/rules/failure-limits.ts';
-import { type Changes, commonFields, type Moment, move, type Searching } from '#shared/tuning/rules/rule.ts';
+import { commonFields, move, type Searching } from '#shared/tuning/rules/rule.ts';
 import type { StopReason, Tuning } from '#shared/tuning/tuning.ts';
-import type { TuningEffect, TuningTransition } from '#shared/tuning/tuning-effect.ts';
+import type { Changes, TuningEffect, TuningTransition } from '#shared/tuning/tuning-effect.ts';
 
 /** Where a tuning comes from, and what changed with it. */
 type Ending = Changes & Moment & { readonly from: Searching };

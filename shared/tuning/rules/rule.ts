@@ -1,9 +1,7 @@
-import type { TimestampMs } from '#shared/domain/job.ts';
 import { pickFields } from '#shared/domain/stated.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
-import type { Trial } from '#shared/tuning/trial.ts';
 import { commonSchema, stateOfTuning, type Tuning, type TuningCommon, type TuningIn } from '#shared/tuning/tuning.ts';
-import { type TuningEffect, type TuningTransition, tuningUpdateOf } from '#shared/tuning/tuning-effect.ts';
+import { type Changes, type TuningTransition, tuningUpdateOf } from '#shared/tuning/tuning-effect.ts';
 import type { TuningEvent } from '#shared/tuning/tuning-event.ts';
 
 export type Searching = TuningIn<'SEARCHING'>;
@@ -15,12 +13,6 @@ export type TuningRule<T extends Tuning, E extends TuningEvent> = (
   event: E,
   timeouts: Timeouts,
 ) => TuningTransition;
-
-/** When an event happened, and the timeouts from which the next deadline follows. */
-export type Moment = { readonly at: TimestampMs; readonly timeouts: Timeouts };
-
-/** The changes that are committed and published with the next tuning. */
-export type Changes = { readonly trials: readonly Trial[]; readonly effects: readonly TuningEffect[] };
 
 export const NO_CHANGES: Changes = { trials: [], effects: [] };
 

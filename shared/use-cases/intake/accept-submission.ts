@@ -1,12 +1,11 @@
 import { priceOf } from '#shared/catalog/price.ts';
 import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
-import type { JobSource, PackageRef, TimestampMs } from '#shared/domain/job.ts';
-import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { JobSource } from '#shared/domain/job.ts';
 import { createRecord, type Machine, publishOutbox } from '#shared/machine/machine.ts';
 import type { MachineRecord } from '#shared/machine/record-store.ts';
 import { readSubmitted, updateOf } from '#shared/ports/read-submitted.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
-import { newTuning } from '#shared/tuning/new-tuning.ts';
+import { type NewTuning, newTuning } from '#shared/tuning/new-tuning.ts';
 import { type EventPorts, jobMachine } from '#shared/use-cases/handle-job-event.ts';
 import { type TuningEventPorts, tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
 import { enforceSizeLimit, type Limited, newJob } from '#shared/use-cases/intake/new-job.ts';
@@ -14,16 +13,7 @@ import { enforceSizeLimit, type Limited, newJob } from '#shared/use-cases/intake
 export type AcceptPorts = EventPorts & TuningEventPorts;
 
 /** A submission that passed all checks. */
-export type Accepted = {
-  readonly spec: JobSpec;
-  readonly source: JobSource;
-  readonly zones: readonly string[];
-  readonly packages: readonly PackageRef[];
-  /** The ids of the tunings that its study resumes, the nearest first. */
-  readonly resumes: readonly string[];
-  readonly warnings: readonly Problem[];
-  readonly now: TimestampMs;
-};
+export type Accepted = Omit<NewTuning, 'study' | 'perHourUsd' | 'timeouts'>;
 
 /**
  * Creates the job of a submission, or its tuning if it has a study, with the outbox entries, or finds the one that an

@@ -18,7 +18,7 @@ export type Created =
 
 export type VmPorts = { readonly vms: VmCreation; readonly timeouts: Timeouts };
 
-type Context = {
+export type ProvisionContext = {
   readonly now: TimestampMs;
   readonly settings: VmSettings;
   /** Sleep function; defaults to a timer. */
@@ -39,7 +39,7 @@ export const RATE_PAUSES_MS: readonly number[] = [10_000, 20_000, 40_000];
 export async function createVms(
   { vms, timeouts }: VmPorts,
   job: JobIn<'PREPARING'>,
-  { now, settings, pause = sleep }: Context,
+  { now, settings, pause = sleep }: ProvisionContext,
 ): Promise<Created> {
   const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, timeouts }));
   const shortage = await vms.findShortage(requests);
@@ -83,7 +83,7 @@ type Answer = PromiseSettledResult<CreateOutcome & { readonly request: VmRequest
 async function createWithRetry(
   vms: VmCreation,
   requests: readonly VmRequest[],
-  pause: NonNullable<Context['pause']>,
+  pause: NonNullable<ProvisionContext['pause']>,
 ): Promise<readonly Answer[]> {
   let answers = await createAll(vms, requests);
   for (const pauseMs of RATE_PAUSES_MS) {
@@ -141,7 +141,7 @@ function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 
 export async function findPendingVms(
   { vms, timeouts }: VmPorts,
   job: PendingJob,
-  { now }: Pick<Context, 'now'>,
+  { now }: Pick<ProvisionContext, 'now'>,
 ): Promise<Created | undefined> {
   const { zone } = job.placement;
   const wanted = replicasOf(job.spec).map((replica) => ({

@@ -24,10 +24,14 @@ import type { VmCreation } from '#shared/ports/vm-provider.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type ExceededLimit, findExceededLimit } from '#shared/use-cases/limits/vm-usage.ts';
 import { causeFields, logDecision } from '#shared/use-cases/log-lines.ts';
-import { type Created, createVms, findPendingVms } from '#shared/use-cases/provision/create-vms.ts';
+import {
+  type Created,
+  createVms,
+  findPendingVms,
+  type ProvisionContext,
+} from '#shared/use-cases/provision/create-vms.ts';
 import { expectReplicas } from '#shared/use-cases/provision/expect-replicas.ts';
 import { findSuccess } from '#shared/use-cases/provision/find-success.ts';
-import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 import { listEarlier, wakeForVmLimits, wakeWaitingJobs, zonesAfter } from '#shared/use-cases/provision/waiting-jobs.ts';
 
 export type ProvisionPorts = EventPorts & {
@@ -38,13 +42,6 @@ export type ProvisionPorts = EventPorts & {
 };
 
 export type ProvisionMessage = Omit<Extract<Effect, { type: 'PROVISION' }>, 'type'>;
-
-export type ProvisionContext = {
-  readonly now: TimestampMs;
-  readonly settings: VmSettings;
-  /** Sleep function; defaults to a timer. */
-  readonly pause?: (ms: number) => Promise<unknown>;
-};
 
 /**
  * The provision stage: chooses a zone and commits it, creates every VM of the attempt there, all or none, and reports

@@ -1,6 +1,6 @@
 import { countGpus } from '#shared/catalog/catalog.ts';
 import { argvOf, imageDiskBytesOf, moduleOf } from '#shared/domain/container.ts';
-import { imageHostOf } from '#shared/domain/image-reference.ts';
+import { parseImageReference } from '#shared/domain/image-reference.ts';
 import { type AttemptRecord, type JobIn, type ReplicaId, replicasOf } from '#shared/domain/job.ts';
 import {
   type ContainerProgram,
@@ -138,7 +138,7 @@ function containerOf(program: ContainerProgram, { imageCredentialsOf }: ConfigSe
     argv: argvOf(program),
     user,
     workingDirectory: workingDir,
-    ...imageCredentialsOf(imageHostOf(uri) ?? ''),
+    ...imageCredentialsOf(parseImageReference(uri)?.host ?? ''),
   };
 }
 

@@ -131,7 +131,12 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
     REPLICA_STARTED: { ...named('REPLICA_STARTED'), attempt, replica: 'master-0' },
     REPLICA_UPLOADING: { ...named('REPLICA_UPLOADING'), attempt, replica: 'master-0' },
     REPLICA_EXITED: { ...named('REPLICA_EXITED'), attempt, replica: 'master-0', exit: { outcome: 'SUCCEEDED' } },
-    HELD_FAILURE_RESOLVED: { ...named('HELD_FAILURE_RESOLVED'), attempt, exit: { outcome: 'FAILED', cause } },
+    HELD_FAILURE_RESOLVED: {
+      ...named('HELD_FAILURE_RESOLVED'),
+      attempt,
+      replica: 'master-0',
+      exit: { outcome: 'FAILED', cause },
+    },
     ATTEMPT_INTERRUPTED: { ...named('ATTEMPT_INTERRUPTED'), attempt, cause },
     ENDED_PLACEMENTS_GONE: { ...named('ENDED_PLACEMENTS_GONE'), attempt, placementRound, isClosing: false },
     CANCEL_REQUESTED: named('CANCEL_REQUESTED'),

@@ -53,7 +53,8 @@ describe('the VM of a failed program', () => {
       replica: 'worker-1',
       exit: PROGRAM_FAILED,
     }).job;
-    const resolved = { ...eventsFor(held, FAILED_AT).HELD_FAILURE_RESOLVED, exit: PROGRAM_FAILED };
+    const { HELD_FAILURE_RESOLVED } = eventsFor(held, FAILED_AT);
+    const resolved = { ...HELD_FAILURE_RESOLVED, replica: 'worker-1', exit: PROGRAM_FAILED };
     expect(transition(held, resolved).job).toMatchObject({
       kept: { replica: 'worker-1', vmName: vmNameOf('digits', 1, { role: 'worker', index: 1 }), instanceId: '102' },
     });

@@ -127,6 +127,7 @@ class Boot:
         self._stop_signal.on_interruption += [self._log_interruption, self._outputs.sync.request_sync]
         notice_seconds = config.limits.preemption_notice_seconds
         watch_machine(self._metadata, self._stop_signal, notice_seconds, config.gpu_count > 0)
+        self._logs.start_upload()
 
     def _run_program(self) -> ExitReport:
         """Any exception becomes a report: a VM that ends without one would be replaced again and again."""

@@ -43,6 +43,9 @@ class Logs:
     def start(self) -> None:
         self._shipper.on_flush, self._shipper.on_lost = self._output.flush, self._full_log.want
         self._shipper.start()
+
+    def start_upload(self) -> None:
+        """Uploads what earlier boots have left, too: called when all else has started."""
         self._upload.start()
 
     def end_output(self) -> None:

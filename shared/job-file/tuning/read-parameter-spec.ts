@@ -54,16 +54,19 @@ const PARENT_FIELDS: Readonly<Record<string, string>> = {
   DISCRETE: 'parentDiscreteValues',
 };
 
-/** The value spec determines the kind; of several, the first. Categories beside a range are read, to be reported. */
+/** The value spec determines the kind. Of further ones, which are reported, only categories are read, also to report. */
 function valueSpec(kind: Kind, table: Table<ParameterDraft>): Row<ParameterDraft> {
   const { read } = nested(table);
   return {
     read: (parameter, found, findings) => {
-      const changed = read(parameter, found, findings);
-      if (isSet(found) && parameter.kind === undefined) {
-        return { ...changed, kind: { value: kind, ...locationOfNode(found) } };
+      if (parameter.kind !== undefined && kind !== 'CATEGORICAL') {
+        openMapping(found, table, findings);
+        return parameter;
       }
-      return kind === 'CATEGORICAL' ? { ...parameter, values: parameter.values ?? changed.values } : parameter;
+      const changed = read(parameter, found, findings);
+      return parameter.kind === undefined && isSet(found)
+        ? { ...changed, kind: { value: kind, ...locationOfNode(found) } }
+        : { ...parameter, values: parameter.values ?? changed.values };
     },
   };
 }
@@ -120,6 +123,7 @@ function readConditional(
   }
   return { path: found.path, parentValues: values, parameter: readParameter(parameterSpec, findings) };
 }
+
 /** The condition is a oneof that must match the parent's kind; a parent without a kind is reported elsewhere. */
 function checkCondition(
   { path, node }: FoundNode,

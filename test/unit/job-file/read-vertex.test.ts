@@ -172,6 +172,12 @@ describe('a tuning job', () => {
     expect(draft.study?.parameters).toMatchObject([{ kind: { value: 'DOUBLE' }, values: [{ value: 'a' }] }]);
   });
 
+  it('reports a second range, and not what is wrong in it', () => {
+    const parameter = '{doubleValueSpec: {minValue: 1, maxValue: 2}, integerValueSpec: {minValue: [1]}}';
+    const { problems } = readVertex(`studySpec: {parameters: [${parameter}]}`);
+    expect(problems.map(({ code }) => code)).toEqual(['PARAMETER_SPACE']);
+  });
+
   it('has a study even if its fields are absent, so that they can be reported as missing', () => {
     const { draft } = readVertexFile('vertex-tuning-request.json');
     expect(draft.study).toMatchObject({

@@ -32,6 +32,12 @@ describe('instances of the Compute Engine emulator', () => {
     });
   });
 
+  it('are Spot VMs if they are asked for by the name that these had before', async () => {
+    await insert({ scheduling: { preemptible: true } });
+    const { json } = await call(`${ZONE}/instances/vm-1`);
+    expect(json).toMatchObject({ scheduling: { provisioningModel: 'SPOT', preemptible: true } });
+  });
+
   it('include those created by the embedded provider, with Dropforge’s labels', async () => {
     const request = { ...vmRequest(PLACE, 'Own'), labels: { team: 'vision' } };
     const created = await compute()

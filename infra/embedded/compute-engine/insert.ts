@@ -34,6 +34,7 @@ const instanceBodySchema = z.object({
   scheduling: z
     .object({
       provisioningModel: z.enum(['STANDARD', 'SPOT', 'FLEX_START']).optional(),
+      preemptible: z.boolean().optional(),
       automaticRestart: z.boolean().optional(),
       onHostMaintenance: z.enum(['MIGRATE', 'TERMINATE']).optional(),
       maxRunDuration: duration.optional(),
@@ -217,8 +218,8 @@ export function lastOf(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-function modelOf({ provisioningModel = 'STANDARD' }: InstanceBody['scheduling']) {
-  return provisioningModel;
+function modelOf({ provisioningModel, preemptible }: InstanceBody['scheduling']) {
+  return provisioningModel ?? (preemptible === true ? 'SPOT' : 'STANDARD');
 }
 
 function toReservation({ reservationAffinity }: InstanceBody): Reservation | null {

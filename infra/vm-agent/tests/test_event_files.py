@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import event_files as written
 from event_files import event, record, scalar_file, simple_value, tensor, tensor_value
 from fake_storage import FakeStorage
+from vm_agent.http.request import RESPONSE_BYTES_MAX
 from vm_agent.metrics.samples.records import Sample
 from vm_agent.metrics.sources.bucket_events import BucketEvents
 from vm_agent.metrics.sources.event_file import RECORD_BYTES_MAX, read_scalars
@@ -284,6 +285,12 @@ class BucketEventsTest(unittest.TestCase):
         self.assertEqual(self.values(), [])
         self.server.reject = lambda _: None
         self.assertEqual(self.values(), [Sample('loss', 0.5, 1)])
+
+    def test_of_an_object_that_is_sent_whole_no_more_is_read_than_was_asked_for(self) -> None:
+        self.server.put(self.NAME, scalar_file('loss', [0.5]) + bytes(RESPONSE_BYTES_MAX), 1)
+        self.server.put(f'{self.NAME}.next', scalar_file('accuracy', [0.25]), 1)
+        self.server.ignores_ranges = True
+        self.assertEqual(self.values(), [Sample('loss', 0.5, 1), Sample('accuracy', 0.25, 1)])
 
     def test_of_one_tag_the_evaluation_counts(self) -> None:
         self.server.put('digits/7/events.out.tfevents.1', scalar_file('loss', [0.1]), 1)

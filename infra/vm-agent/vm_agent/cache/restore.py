@@ -11,8 +11,9 @@ from typing import Deque, Iterator, Optional
 from vm_agent.cache.entries import DamagedEntry, UnusableEntry, sha256_of
 from vm_agent.cache.scripts import read_origin, relocate_script
 from vm_agent.cache.tar import TarFailed, unpack
+from vm_agent.http.request import Request
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
-from vm_agent.storage.transfer.client import ObjectInfo, Storage
+from vm_agent.storage.transfer.client import ObjectInfo, Storage, raise_for_status
 
 # Several connections are faster than one. Their product limits the agent's memory.
 RANGE_BYTES = 8_388_608
@@ -75,7 +76,8 @@ class EnvironmentRestore:
 
     def _download(self, entry: ObjectInfo, start: int) -> bytes:
         end = min(start + RANGE_BYTES, entry.size_bytes)
-        body = call_with_retry(lambda: self.storage.read_range(entry, start, end), self.policy).body
+        request = Request('GET', self.storage.media_url(entry), {'Range': f'bytes={start}-{end - 1}'})
+        body = raise_for_status(call_with_retry(lambda: self.storage.call(request), self.policy)).body
         if len(body) != end - start:
             raise TransientError(f'{len(body)} bytes were received of {entry.name} instead of {end - start}.')
         return body

@@ -6,6 +6,7 @@ whole object again at each flush: a new generation is read from where the one be
 import threading
 from typing import Any, Callable, Dict, List, Tuple
 
+from vm_agent.http.request import Request
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.metrics.samples.records import Sample
 from vm_agent.metrics.sources.event_file import read_scalars
@@ -13,6 +14,7 @@ from vm_agent.metrics.sources.event_folder import FILE_COUNT_MAX, NAME_PART
 from vm_agent.metrics.sources.event_runs import EventSource, is_evaluation
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.object_names import is_restorable
+from vm_agent.storage.transfer.body import READ_BYTES
 from vm_agent.storage.transfer.client import ObjectInfo, StorageRejected
 
 # Listing more costs more than a metric is worth.
@@ -110,8 +112,16 @@ class BucketEvents(EventSource):
         end = min(info.size_bytes, offset + OBJECT_BYTES_MAX)
         if end <= offset:
             return b''
-        response = self._directory.storage.read_range(info, offset, end)
-        return response.body[offset:end] if response.status == 200 else response.body
+        storage = self._directory.storage
+        request = Request('GET', storage.media_url(info), {'Range': f'bytes={offset}-{end - 1}'})
+        with storage.open(request) as response:
+            # A server that ignores the range, as Cloud Storage does for what it decompresses, sends all bytes from the
+            # first one. What follows those that were asked for is not read.
+            skipped = offset if response.status == 200 else 0
+            data = bytearray()
+            while len(data) < skipped + end - offset and (piece := response.read(READ_BYTES)):
+                data += piece
+        return bytes(data[skipped : skipped + end - offset])
 
     def to_json(self) -> Dict[str, Any]:
         return {'offsets': self._offsets, **super().to_json()}

@@ -176,14 +176,6 @@ class Storage:
         response = call_with_retry(lambda: self.call(Request('GET', self.media_url(info), {})), policy)
         return None if response.status == 404 else raise_for_status(response).body
 
-    def read_range(self, info: ObjectInfo, start: int, end: int) -> Response:
-        """
-        Returns the response with some MiB of one generation, or with all of its bytes if the server ignores the range.
-        Does not retry, as `stat`.
-        """
-        request = Request('GET', self.media_url(info), {'Range': f'bytes={start}-{end - 1}'})
-        return raise_for_status(self.call(request))
-
     def insert(self, upload: Upload, body: Body) -> ObjectInfo:
         """
         Writes an object by one request, which Cloud Storage rejects if the bytes differ from their MD5. Does not retry:

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { CAUSES } from '#shared/domain/cause.ts';
+import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import { RULES } from '#shared/domain/rules/transition.ts';
 import { RULES as TUNING_RULES } from '#shared/tuning/rules/transition.ts';
 import { renderJobLifecycle, WRITE_COMMAND } from './render-job-lifecycle.ts';
@@ -40,6 +41,16 @@ it('has causes that something produces', () => {
   );
   const names = new Set(produced);
   expect(Object.keys(CAUSES).filter((cause) => !names.has(cause))).toEqual([]);
+});
+
+it('has exit reasons that the agent reports, and that have a test of their cause', () => {
+  const files = readRepository().filter(({ path }) => !path.endsWith('/program/exit_report.py'));
+  const missingIn = (folder: string, before = '') => {
+    const texts = files.filter(({ path }) => path.startsWith(folder)).map(({ text }) => text);
+    return EXIT_REASONS.filter((reason) => !texts.some((text) => text.includes(`${before}'${reason}'`)));
+  };
+  expect(missingIn('infra/vm-agent/vm_agent/')).toEqual([]);
+  expect(missingIn('test/unit/', 'reason: ')).toEqual([]);
 });
 
 it('has every rule of tunings in the diagram of docs/tuning.md', () => {

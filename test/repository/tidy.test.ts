@@ -92,14 +92,47 @@ describe('the code', () => {
     const names = typescript.flatMap(({ text }) =>
       [...text.matchAll(/^export const (check\w+): Check = /gm)].map(([_, name]) => name),
     );
-    const table = files.find(({ path }) => path === 'shared/use-cases/intake/checks/all-checks.ts')?.text ?? '';
+    const table = textOf('shared/use-cases/intake/checks/all-checks.ts');
     expect(names.length).toBeGreaterThan(10);
     expect(names.filter((name) => !table.includes(`{ check: ${name}`))).toEqual([]);
+  });
+
+  it('has no code of a check of intake that no test expects', () => {
+    const checks = files.filter(({ path }) => path.startsWith('shared/use-cases/intake/checks/'));
+    const codes = checks.flatMap(({ text }) => [...text.matchAll(/\bcode: '([A-Z_]+)'/g)].map(([, code = '']) => code));
+    const tests = typescript.filter(({ path }) => path.startsWith('test/'));
+    const expected = new Set(tests.flatMap(({ text }) => text.match(/\b[A-Z_]{2,}\b/g) ?? []));
+    expect(codes.length).toBeGreaterThan(30);
+    expect(codes.filter((code) => !expected.has(code))).toEqual([]);
   });
 
   it('has the columns of tables as data: no header without its cells, and no cells without their header', () => {
     const tables = files.filter(({ path }) => /^dashboard\/.*\.tsx$/.test(path) && !path.endsWith('/data-table.tsx'));
     expect(findAll(tables, /<th\b|<td\b(?! colSpan)/)).toEqual([]);
+  });
+
+  it('has a width for every column of the list of jobs, by its class', () => {
+    const list = 'dashboard/screens/jobs';
+    const [, columns = ''] =
+      /^export const JOB_COLUMNS[^[]*\[\] = \[\n([\s\S]*?)^\];$/m.exec(textOf(`${list}/job-row.tsx`)) ?? [];
+    const classes = [...columns.matchAll(/\bclass: '(job-[a-z]+)/g)].map(([, name = '']) => name);
+    expect(classes).toHaveLength([...columns.matchAll(/\bheader: /g)].length);
+    const widths = [...textOf(`${list}/jobs.css`).matchAll(/^\.jobs-table th\.(job-[a-z]+) \{ width: /gm)];
+    expect(widths.map(([, name]) => name)).toEqual(classes);
+  });
+
+  it('calls in a contract every method of the ports that have one', () => {
+    const contracts = files.filter(({ path }) => path.startsWith('test/contract/')).map(({ text }) => text);
+    const ported = contracts
+      .flatMap((text) => [...text.matchAll(/'#(shared\/ports\/[a-z-]+\.ts)'/g)])
+      .map(([, path]) => path);
+    const methods = files
+      .filter(({ path }) => ported.includes(path))
+      .flatMap(({ text }) => [...text.matchAll(/^ {2}([a-z]\w+)\(/gm)].map(([, name = '']) => name))
+      .filter((name) => name !== 'constructor');
+    expect(methods.length).toBeGreaterThan(20);
+    const calls = new Set(contracts.flatMap((text) => [...text.matchAll(/\.(\w+)\(/g)].map(([, name]) => name)));
+    expect(methods.filter((name) => !calls.has(name))).toEqual([]);
   });
 
   it('names no path outside the repository', () => {
@@ -133,6 +166,10 @@ describe('an option of the program', () => {
     expect([launchers.length, others.some(reads) || launchers.every(reads)]).toEqual([2, true]);
   });
 });
+
+function textOf(path: string): string {
+  return files.find((file) => file.path === path)?.text ?? '';
+}
 
 function findAll(among: readonly RepositoryFile[], pattern: RegExp): readonly string[] {
   return among.flatMap((file) => findLines(file, pattern));

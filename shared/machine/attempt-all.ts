@@ -1,6 +1,6 @@
 /**
- * Runs the work for every item in sequence, and throws all errors at the end as one AggregateError: an item that fails
- * must not prevent the reconciler from handling those after it.
+ * Runs the work for every item in sequence, and throws at the end what failed, several errors as one AggregateError: an
+ * item that fails must not prevent the reconciler from handling those after it.
  */
 export async function attemptAll<Item>(items: Iterable<Item>, work: (item: Item) => Promise<unknown>): Promise<void> {
   const errors: unknown[] = [];
@@ -11,8 +11,11 @@ export async function attemptAll<Item>(items: Iterable<Item>, work: (item: Item)
       errors.push(error);
     }
   }
-  if (errors.length > 0) {
-    const [first] = errors;
+  const [first] = errors;
+  if (errors.length === 1) {
+    throw first;
+  }
+  if (errors.length > 1) {
     const reason = first instanceof Error ? first.message : String(first);
     throw new AggregateError(errors, `${errors.length} items could not be handled. First error: ${reason}`);
   }

@@ -34,7 +34,7 @@ export function bindResponse(
   // The header that asks for another protocol was not sent on. The socket has no handler of errors any more.
   onward.once('upgrade', (_, socket) => {
     socket.destroy();
-    fail(new Error('the host changed to another protocol'));
+    fail(new Error(`${onward.getHeader('host')} changed to another protocol`));
   });
   onward.once('error', fail);
   response.once('close', () => onward.destroy());

@@ -207,6 +207,11 @@ describe('reading an AI Platform job', () => {
     expect(warnings).toEqual(['JOB_RESOURCE state:1']);
   });
 
+  it('names an output field in the remedy as its other fields, in camelCase', () => {
+    const { all } = readJob('end_time: y\njobId: a\n');
+    expect(all[0]?.remedy).toContain('remove endTime and the other fields');
+  });
+
   it.each([
     ['aip-slipped-config.yaml', 0, 'trainingInput.workerConfig.diskConfig:'],
     ['aip-slipped-config.yaml', 1, 'trainingInput.workerConfig.acceleratorConfig:'],

@@ -7,7 +7,7 @@ import {
   TRAINING_INPUT_FIELDS,
 } from '#shared/job-file/formats/ai-platform/fields.ts';
 import type { Findings } from '#shared/job-file/parser/findings.ts';
-import { warnOfOutput } from '#shared/job-file/parser/open-mapping.ts';
+import { toCamelCase, warnOfOutput } from '#shared/job-file/parser/open-mapping.ts';
 import type { FoundNode } from '#shared/job-file/parser/read-values.ts';
 import { HYPERPARAMETER_FIELDS } from '#shared/job-file/tuning/read-hyperparameter-spec.ts';
 
@@ -39,8 +39,8 @@ export function readAiPlatformJob(root: FoundNode, findings: Findings): JobDraft
     root,
     {
       rules: JOB_FIELDS,
-      remedyOf: ([first]) =>
-        `Keep jobId, labels and trainingInput, and remove ${first} and the other fields that the service sets.`,
+      remedyOf: ([first = '']) =>
+        `Keep jobId, labels and trainingInput, and remove ${toCamelCase(first)} and the other fields that the service sets.`,
     },
     findings,
   );

@@ -20,7 +20,7 @@ type Outcome = {
 
 export type SummaryOptions = { readonly dataDir: string; readonly cwd: string; readonly output: Output };
 
-/** Formats the result of the demo: model, log, times, price, remaining VMs, and commands to try next. */
+/** Formats the result of the demo: model, log, times, cost, remaining VMs, and commands to try next. */
 export function summarizeDemo({ job, results, vms, stages }: Outcome, options: SummaryOptions): string {
   const { cwd, output } = options;
   const [master] = job.replicas;
@@ -31,7 +31,7 @@ export function summarizeDemo({ job, results, vms, stages }: Outcome, options: S
     ['log', shortenPath(cwd, results.logFile)],
     ['bucket', `${job.jobDir}/`],
     ['time', times.join(', ')],
-    ['price', JOB_FACTS.cost.cell(job)],
+    ['cost', JOB_FACTS.cost.cell(job)],
     ['VMs', describeRemaining(vms)],
   ]);
   const commands = [`jobs describe ${job.jobId}`, `cat ${job.jobDir}/metrics.json`, `cp -r ${job.jobDir} .`];

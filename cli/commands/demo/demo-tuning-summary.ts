@@ -31,7 +31,7 @@ export function summarizeTuning({ plain, search, models, vms }: Outcome, options
     ['test', describeTest(models)],
     ['model', modelFile && shortenPath(cwd, modelFile)],
     ['time', search.endTime && formatSpan({ startTime: search.createTime, endTime: search.endTime }, Date.now())],
-    ['price', search.price.totalUsd === null ? null : `${formatUsd(search.price.totalUsd)} on Google Cloud`],
+    ['cost', search.price.totalUsd === null ? null : `${formatUsd(search.price.totalUsd)} on Google Cloud`],
     ['VMs', describeRemaining(vms)],
   ]);
   const commands = ['jobs describe ID', 'trials ID --sort-by learning-rate', 'trials ID --export trials.csv'];

@@ -47,7 +47,7 @@ export function betterOf(
 }
 
 /** `accuracy 0.9833, latency 12`. */
-export function formatObjectives(trial: TrialView, tuning: TuningView): string {
+function formatObjectives(trial: TrialView, tuning: TuningView): string {
   const values = objectiveValues(trial, tuning);
   return listObjectives(tuning)
     .map(({ metricId }, index) => `${metricId} ${formatValue(values[index] ?? Number.NaN)}`)

@@ -1,6 +1,6 @@
 /**
- * Runs the work for every item in sequence, and throws at the end what failed, several errors as one AggregateError: an
- * item that fails must not prevent the reconciler from handling those after it.
+ * Runs the work for every item in sequence, also for those after one that fails. Throws at the end what failed, several
+ * errors as one AggregateError.
  */
 export async function attemptAll<Item>(items: Iterable<Item>, work: (item: Item) => Promise<unknown>): Promise<void> {
   const errors: unknown[] = [];

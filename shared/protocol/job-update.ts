@@ -87,7 +87,7 @@ export const uploadRefusedSchema = z.object({
 });
 
 /** A test of one notification channel, on the topic `job-updates`. */
-export const notificationTestSchema = z.object({
+const notificationTestSchema = z.object({
   type: z.literal('NOTIFICATION_TEST').describe('NOTIFICATION_TEST. Subscribers ignore it.'),
   testId: z.string().regex(/^[A-Za-z0-9-]{1,64}$/),
   channel: z.string(),

@@ -5,7 +5,7 @@ import { problemSchema } from '#shared/protocol/problem.ts';
 import { tuningViewSchema } from '#shared/protocol/tuning-view.ts';
 
 /** The image that a group of machines runs, as it was found in its registry. */
-export const imageViewSchema = z.object({
+const imageViewSchema = z.object({
   role: z.string(),
   /** The name in the job file: `python:3.12`. */
   requested: z.string(),

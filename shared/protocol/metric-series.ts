@@ -48,7 +48,7 @@ export const seriesIndexSchema = z.object({
  * attempt gets its share if the series has several: the lowest
  * and the highest value of every stretch are kept, and so are the first, the last and those that are not finite.
  */
-export const seriesPointsSchema = z.object({
+const seriesPointsSchema = z.object({
   name: z.string(),
   kind: z.enum(SERIES_KINDS),
   replica: z.string(),

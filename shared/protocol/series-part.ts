@@ -5,7 +5,7 @@ import { parseJson } from '#shared/protocol/parse-json.ts';
 /** Where agents write the histories of metrics, below the job directory (vm_agent/metrics/series/series_upload.py). */
 export const SERIES_PREFIX = 'dropforge-metrics/';
 
-export const SERIES_NAME_CHARS_MAX = 128;
+const SERIES_NAME_CHARS_MAX = 128;
 const POINTS_PER_LINE_MAX = 100_000;
 const PART_NAME =
   /^attempt-([1-9]\d{0,5})-([a-z][a-z-]{0,30}-\d{1,5})-boot-(\d{4})-(\d{6})\.(metrics|system)\.jsonl\.gz$/;

@@ -11,7 +11,7 @@ export function viewImages({ program, replicaGroups }: Pick<JobSpec, 'program' |
 
 type RunImage = { readonly role: Role; readonly imageUri: string; readonly image: PinnedImage };
 
-export function viewImage({ role, imageUri, image }: RunImage): ImageView {
+function viewImage({ role, imageUri, image }: RunImage): ImageView {
   const { uri, sizeBytes, platform } = image;
   return { role, requested: imageUri, digest: uri.slice(uri.indexOf('@') + 1), sizeBytes, platform: platform ?? null };
 }

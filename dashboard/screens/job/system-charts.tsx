@@ -85,7 +85,7 @@ function Content({ job, chart, replica, axis, domain, links, isTable }: ContentP
 }
 
 /** A chart of one measurement has a color for each attempt; of several, a color for each, and one line over all attempts. */
-export function systemCurves(
+function systemCurves(
   { lines }: Pick<SystemChart, 'lines'>,
   series: readonly SeriesPoints[],
   origin: number,

@@ -4,7 +4,7 @@ import { SearchBox } from '#dashboard/components/search-box.tsx';
 import { setQuery } from '#dashboard/navigation/location.ts';
 
 /** Groups of states, by the value of `state` in the address. */
-export const STATE_GROUPS = {
+const STATE_GROUPS = {
   '': { label: 'All', states: [] },
   active: { label: 'Active', states: ['QUEUED', 'PREPARING', 'RUNNING', 'CANCELLING'] },
   running: { label: 'Running', states: ['RUNNING'] },
@@ -13,7 +13,7 @@ export const STATE_GROUPS = {
   cancelled: { label: 'Cancelled', states: ['CANCELLED'] },
 } as const satisfies Readonly<Record<string, { readonly label: string; readonly states: readonly string[] }>>;
 
-export type StateGroup = keyof typeof STATE_GROUPS;
+type StateGroup = keyof typeof STATE_GROUPS;
 
 /** The jobs that the address selects. */
 export type JobFilter = { readonly group: StateGroup; readonly text: string; readonly label: string };

@@ -27,7 +27,7 @@ export function describeSearch(tuning: TuningView): string {
 }
 
 /** `12 of 40 trials`: the ended ones of those to run. A lost one does not count, because another repeats its values. */
-export function describeEndedTrials({ endedTrialCount, trialsMax }: TuningView): string {
+function describeEndedTrials({ endedTrialCount, trialsMax }: TuningView): string {
   return `${endedTrialCount} of ${trialsMax} trials`;
 }
 

@@ -26,7 +26,7 @@ export function observeAll(fleet: Fleet): readonly VmRecord[] {
 }
 
 /** The zone of each VM that uses capacity: all but those that have ended or wait for capacity. */
-export function occupiedZonesOf(fleet: Fleet): readonly string[] {
+function occupiedZonesOf(fleet: Fleet): readonly string[] {
   return observeAll(fleet)
     .filter(({ status }) => status !== 'TERMINATED' && status !== 'PENDING')
     .map(({ request }) => request.zone);

@@ -3,7 +3,9 @@ import { findTarget, type Target } from '#cli/client/find-target.ts';
 import type { Invocation } from '#cli/core/command.ts';
 import { checkJobFlags } from '#cli/core/gcloud-flags.ts';
 
-/** The selected cloud and its API, for a command about jobs. Throws UsageFailure for flags of gcloud that do not apply. */
+/**
+ * The selected cloud and its API, for a command about jobs. Throws UsageFailure for flags of gcloud that do not apply.
+ */
 export async function openApi(
   invocation: Invocation,
   signal = invocation.io.interrupted,

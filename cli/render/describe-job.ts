@@ -37,7 +37,10 @@ const FACTS = [
   ...['source', 'report', 'labels', 'kept'],
 ] as const;
 
-/** Formats a job or tuning: its properties, cause, warnings, findings, trials or attempts, replicas, and what to do next. */
+/**
+ * Formats a job or tuning: its properties, cause, warnings, findings, trials or attempts, replicas, and what to do
+ * next.
+ */
 export function describeJob(job: JobView, { warnings, top, nowMs, output, pageUrl }: RenderOptions): string {
   const facts = listJobFacts(job, FACTS, nowMs).map(
     ({ name, header, text }) => [header.toLowerCase(), `${text}${hintOf(name, job)}`] as const,
@@ -61,7 +64,9 @@ export function describeJob(job: JobView, { warnings, top, nowMs, output, pageUr
   ]);
 }
 
-/** The end of a job in lines: its state, the result of a tuning, the cause of a failure, its kept VM and its warnings. */
+/**
+ * The end of a job in lines: its state, the result of a tuning, the cause of a failure, its kept VM and its warnings.
+ */
 export function describeEnd(title: string, job: JobView, output: Output): string {
   return [
     title,

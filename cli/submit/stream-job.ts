@@ -10,7 +10,10 @@ import type { JobView } from '#shared/protocol/job-view.ts';
 import type { TrialView } from '#shared/protocol/tuning-view.ts';
 import { describeSearch } from '#shared/views/describe/describe-tuning.ts';
 
-/** Prints the log of a job, or of a tuning a line for each trial that has ended, until the job has ended, and how it has. */
+/**
+ * Prints the log of a job, or of a tuning a line for each trial that has ended, until the job has ended, and how it
+ * has.
+ */
 export async function streamJob(invocation: Invocation, api: ApiClient, jobId: string): Promise<JobView> {
   const { io, print } = invocation;
   const signal = io.interrupted;

@@ -37,7 +37,9 @@ export const tuningViewSchema = z.object({
   earlyStopping: z.enum(['MEDIAN', 'ASHA']).nullable(),
   trialsMax: z.int(),
   parallelTrialsMax: z.int(),
-  /** Trials that have ended, well or not, without those that were lost; AI Platform counts only those that succeeded. */
+  /**
+   * Trials that have ended, well or not, without those that were lost; AI Platform counts only those that succeeded.
+   */
   endedTrialCount: z.int(),
   counts: z.object({
     succeeded: z.int(),

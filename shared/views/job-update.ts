@@ -15,7 +15,9 @@ import { pageOf } from '#shared/text/page-of.ts';
 import { viewCause, viewCommon } from '#shared/views/job-view.ts';
 import { viewPrice } from '#shared/views/tuning-view.ts';
 
-/** Limits on the texts of a message, in bytes of JSON: together with the labels they stay below JOB_UPDATE_BYTES_MAX. */
+/**
+ * Limits on the texts of a message, in bytes of JSON: together with the labels they stay below JOB_UPDATE_BYTES_MAX.
+ */
 const MESSAGE_BYTES_MAX = 2 << 10;
 const EVIDENCE_BYTES_MAX = 4 << 10;
 const EVIDENCE_LINES_MAX = 10;

@@ -1,6 +1,8 @@
 import type { Logger } from '#shared/observability/logger.ts';
 
-/** Runs work now and at each interval, unless it is still running. A failure is logged; the next interval tries again. */
+/**
+ * Runs work now and at each interval, unless it is still running. A failure is logged; the next interval tries again.
+ */
 export function runPeriodically(
   work: () => Promise<void>,
   { intervalMs, failure, logger }: { readonly intervalMs: number; readonly failure: string; readonly logger: Logger },

@@ -26,7 +26,9 @@ export const ofAccelerator = part<PoolDraft, AcceleratorDraft>((pool, change) =>
 export const inProgram = property<ProgramDraft>();
 export const inAccelerator = property<AcceleratorDraft>();
 
-/** Fields of the pool of a role, which is added with the first of them; `path` is that of its missing fields' parent. */
+/**
+ * Fields of the pool of a role, which is added with the first of them; `path` is that of its missing fields' parent.
+ */
 export function ofRole(role: Role, path = '') {
   return part<JobDraft, PoolDraft>((draft, change) => {
     const known = draft.pools.find((pool) => pool.role === role) ?? emptyPool(role, path);

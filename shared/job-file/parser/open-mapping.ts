@@ -49,7 +49,10 @@ export function createParentLookup(parents: readonly (readonly [string, FieldRul
   };
 }
 
-/** Splits a mapping, which may be absent, into its fields and applies each field's rule. Accepts camelCase and snake_case names. */
+/**
+ * Splits a mapping, which may be absent, into its fields and applies each field's rule. Accepts camelCase and
+ * snake_case names.
+ */
 export function openMapping<Rules extends FieldRules>(
   found: FoundNode | undefined,
   rules: Rules,

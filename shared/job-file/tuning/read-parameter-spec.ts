@@ -54,7 +54,9 @@ const PARENT_FIELDS: Readonly<Record<string, string>> = {
   DISCRETE: 'parentDiscreteValues',
 };
 
-/** The value spec determines the kind. Of further ones, which are reported, only categories are read, also to report. */
+/**
+ * The value spec determines the kind. Of further ones, which are reported, only categories are read, also to report.
+ */
 function valueSpec(kind: Kind, table: Table<ParameterDraft>): Row<ParameterDraft> {
   const { read } = nested(table);
   return {

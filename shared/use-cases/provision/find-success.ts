@@ -3,7 +3,9 @@ import type { Job } from '#shared/domain/job.ts';
 import { AccessDeniedError, type ObjectStore } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 
-/** The manifest of a job directory, with what the agent records in its metadata (vm_agent/storage/transfer/client.py). */
+/**
+ * The manifest of a job directory, with what the agent records in its metadata (vm_agent/storage/transfer/client.py).
+ */
 const MANIFEST_NAME = 'dropforge-manifest.json';
 const KEYS = { job: 'dropforge-job', attempt: 'dropforge-attempt', succeeded: 'dropforge-succeeded' } as const;
 

@@ -1,6 +1,8 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 
-/** The zones that have an injected fault, in SQLite: a lack of capacity, or an outage, in which their VMs keep running. */
+/**
+ * The zones that have an injected fault, in SQLite: a lack of capacity, or an outage, in which their VMs keep running.
+ */
 export type FaultyZones = {
   set(zone: string, isFaulty: boolean): void;
   list(): readonly string[];

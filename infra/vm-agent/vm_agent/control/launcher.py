@@ -52,7 +52,9 @@ class Launcher(Protocol):
         ...
 
     def working_directory(self) -> Optional[Path]:
-        """Returns the program's working directory as it is before the program starts; None if it is not on this disk."""
+        """
+        Returns the program's working directory as it is before the program starts; None if it is not on this disk.
+        """
         ...
 
     def run(self, secrets: Mapping[str, str], resume_arguments: Sequence[str]) -> ExitReport:

@@ -62,7 +62,9 @@ class Outputs:
             raise self._rejected('used', error) from error
 
     def restore(self, setup: Setup, claimed: Manifest) -> None:
-        """Restores the output of earlier attempts. After a reboot, the local files are newer than the bucket's and stay."""
+        """
+        Restores the output of earlier attempts. After a reboot, the local files are newer than the bucket's and stay.
+        """
         state = setup.state
         if state.current.is_restored:
             self.sync.record_committed(claimed)
@@ -150,7 +152,9 @@ class Outputs:
         return replace(report, message=message)
 
     def _reopen(self, saved_folder: Optional[str], policy: RetryPolicy) -> None:
-        """Finds what is to be saved in a boot that has not set up the program: it had ended before, or could not start."""
+        """
+        Finds what is to be saved in a boot that has not set up the program: it had ended before, or could not start.
+        """
         if self.sync.knows_manifest:
             return
         # A program in a container may have left a link in its place: then what was saved stays.
@@ -159,7 +163,9 @@ class Outputs:
         self.sync.record_committed(self._vm.directory.read_manifest(policy))
 
     def _marks_of(self, report: ExitReport) -> Tuple[str, ...]:
-        """Only the next attempt of a cluster awaits the end. What is rolled back next is not yet what it may restore."""
+        """
+        Only the next attempt of a cluster awaits the end. What is rolled back next is not yet what it may restore.
+        """
         if report.is_success:
             return (END_KEY, SUCCESS_KEY)
         return (END_KEY,) if self._vm.config.replica_count > 1 and not report.is_rollback else ()

@@ -74,7 +74,9 @@ class Replica:
             raise ReplicaEnded(ExitReport('SERVICE_UNREACHABLE', message, evidence=(str(error),))) from error
 
     def _confirm_host(self, report: ExitReport) -> ExitReport:
-        """Adds whether Cloud Storage answers this VM: if not, its network is at fault, not the connection to one host."""
+        """
+        Adds whether Cloud Storage answers this VM: if not, its network is at fault, not the connection to one host.
+        """
         if report.unreachable_host is None:
             return report
         try:

@@ -18,7 +18,9 @@ def machine_memory_bytes() -> int:
 
 
 def memory_limit_bytes() -> Optional[int]:
-    """Returns the lowest limit of the control groups of this process; None if all of the machine's memory is allowed."""
+    """
+    Returns the lowest limit of the control groups of this process; None if all of the machine's memory is allowed.
+    """
     limits = []
     for controllers, path in _read_groups():
         if controllers in LIMITS:

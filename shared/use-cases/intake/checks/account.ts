@@ -50,7 +50,9 @@ function checkSecrets({ draft, spec: { serviceAccount, secrets } }: CheckedJob, 
   });
 }
 
-/** Each account writes to its own bucket; a job directory in that of another one would fail after the VM has started. */
+/**
+ * Each account writes to its own bucket; a job directory in that of another one would fail after the VM has started.
+ */
 function checkBucket({ draft, spec: { serviceAccount, jobDir } }: CheckedJob, intake: IntakeSettings) {
   const { bucket } = parseGsUri(jobDir);
   const own = jobsBucketOf(intake, serviceAccount);

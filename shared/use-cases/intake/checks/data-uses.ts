@@ -15,7 +15,10 @@ const WRITTEN =
 /** Names of what a training starts from. They count as read, although they have a word of those above. */
 const READ = /name_or_path|pretrained|(^|[-_.])(base|init)/i;
 
-/** The data that commands, arguments, also after a resume, variables and the study name, each once; not the job's own directory. */
+/**
+ * The data that commands, arguments, also after a resume, variables and the study name, each once; not the job's own
+ * directory.
+ */
 export function dataUsesOf(spec: JobSpec): readonly DataUse[] {
   const texts = programsOf(spec).flatMap(({ command = [], args, environment }) => [
     ...[...command, ...args].map((text, index, tokens) => {

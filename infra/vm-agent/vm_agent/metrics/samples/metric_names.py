@@ -81,7 +81,9 @@ def is_score(name: str) -> bool:
 
 
 def is_metric(name: str, text: str, is_counted: bool) -> bool:
-    """`text` is the value; `is_counted`: the line says where the training stands, and any fraction in it is a metric."""
+    """
+    `text` is the value; `is_counted`: the line says where the training stands, and any fraction in it is a metric.
+    """
     words = words_of(name)
     if is_sure(name) or is_loss(name):
         return True
@@ -92,7 +94,9 @@ def is_metric(name: str, text: str, is_counted: bool) -> bool:
 
 
 def kind_of(name: str) -> FrozenSet[str]:
-    """Returns what the names of one metric have in common: `loss`, `train/loss` and `epoch_loss`, but not `val_loss`."""
+    """
+    Returns what the names of one metric have in common: `loss`, `train/loss` and `epoch_loss`, but not `val_loss`.
+    """
     words = words_of(name)
     kind = words - TRAINING_WORDS - EVALUATIONS
     return kind | {'val'} if words & EVALUATIONS else kind

@@ -1,4 +1,6 @@
-"""Scalars of the TensorFlow event files below a folder: what TensorFlow, Keras, PyTorch and others write for TensorBoard."""
+"""
+Scalars of the TensorFlow event files below a folder: what TensorFlow, Keras, PyTorch and others write for TensorBoard.
+"""
 
 import os
 import time

@@ -185,7 +185,9 @@ class LogLines(MetricSource):
         return samples
 
     def _find_texts(self, segment: str) -> Tuple[Dict[str, str], Place]:
-        """Returns the metrics of a line, if it is one of a training: it says where that stands, or has a loss or a score."""
+        """
+        Returns the metrics of a line, if it is one of a training: it says where that stands, or has a loss or a score.
+        """
         lowered = segment.lower()
         if not DIGIT.search(segment) and not any(hint in lowered for hint in HINTS):
             return {}, Place(None, False, False)

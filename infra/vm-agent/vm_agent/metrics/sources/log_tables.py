@@ -1,4 +1,7 @@
-"""Metrics in the tables that programs print: a row of names and rows of numbers (fastai, YOLO), and Stable-Baselines3's box."""
+"""
+Metrics in the tables that programs print: a row of names and rows of numbers (fastai, YOLO), and Stable-Baselines3's
+box.
+"""
 
 import re
 from typing import Dict, List, Optional, Tuple
@@ -27,7 +30,9 @@ class LogTables:
         self._box: Dict[str, str] = {}
 
     def read(self, line: str) -> Optional[Tuple[Dict[str, str], Optional[float]]]:
-        """Returns the metrics that the line completes, as texts by their names, and their step; None for any other line."""
+        """
+        Returns the metrics that the line completes, as texts by their names, and their step; None for any other line.
+        """
         if line[:1] in '|-' and (BOX_LINE.match(line) or BOX_EDGE.match(line)):
             return self._read_box(line)
         line = line[:1_000]

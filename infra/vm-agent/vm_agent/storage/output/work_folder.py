@@ -158,7 +158,9 @@ def _weights_over_limit(files: Mapping[str, Stamp], files_max: int) -> Tuple[Map
 
 
 def read_baseline(folder: Path, file: Path) -> Baseline:
-    """Returns what the working directory has, and records it in a file: a reboot finds the program's files in it, too."""
+    """
+    Returns what the working directory has, and records it in a file: a reboot finds the program's files in it, too.
+    """
     try:
         return dict(json.loads(file.read_text('utf-8')))
     except ValueError:

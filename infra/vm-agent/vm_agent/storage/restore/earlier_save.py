@@ -1,4 +1,6 @@
-"""The final save of the attempt before, in a cluster: its master can be healthy, as it was another replica that was lost."""
+"""
+The final save of the attempt before, in a cluster: its master can be healthy, as it was another replica that was lost.
+"""
 
 import time
 from dataclasses import dataclass

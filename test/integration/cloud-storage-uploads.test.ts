@@ -14,6 +14,7 @@ import {
 } from '../support/embedded/cloud-storage-requests.ts';
 
 const MIB = 1_048_576;
+const UNIT = 262_144;
 
 const { server, objectUrl, uploadUrl, upload } = openCloudStorageForAllTests();
 
@@ -134,6 +135,9 @@ describe('a simple upload', () => {
 
 describe('a resumable upload', () => {
   const content = randomBytes(MIB);
+  const chunk = content.subarray(0, UNIT);
+  const readSize = async (name: string) =>
+    Number(((await (await fetch(objectUrl(name))).json()) as { size: string }).size);
 
   it('continues from the bytes received after a crash of the cloud', async () => {
     const session = await startSession('survivor');
@@ -178,20 +182,46 @@ describe('a resumable upload', () => {
 
   it('can have an unknown size until its last chunk, and can be empty', async () => {
     const session = await startSession('grown');
-    expect((await putChunk(session, 'bytes 0-2/*', Buffer.from('abc'))).status).toBe(308);
-    expect((await putChunk(session, 'bytes 3-5/6', Buffer.from('def'))).status).toBe(200);
-    expect(await (await fetch(`${objectUrl('grown')}?alt=media`)).text()).toBe('abcdef');
+    expect((await putChunk(session, `bytes 0-${UNIT - 1}/*`, chunk)).status).toBe(308);
+    expect((await putChunk(session, `bytes ${UNIT}-${UNIT + 2}/${UNIT + 3}`, Buffer.from('def'))).status).toBe(200);
+    expect(await readSize('grown')).toBe(UNIT + 3);
     expect((await putChunk(await startSession('nothing'), 'bytes */0')).status).toBe(200);
-    expect(((await (await fetch(objectUrl('nothing'))).json()) as { size: string }).size).toBe('0');
+    expect(await readSize('nothing')).toBe(0);
   });
 
   it('receives chunks by POST, as gcsfs sends them', async () => {
     const session = await startSession('posted');
-    const post = (contentRange: string, body: string) =>
+    const post = (contentRange: string, body: Uint8Array<ArrayBuffer>) =>
       fetch(session, { method: 'POST', headers: { 'content-range': contentRange }, body, redirect: 'manual' });
-    expect((await post('bytes 0-2/*', 'abc')).status).toBe(308);
-    expect((await post('bytes 3-5/6', 'def')).status).toBe(200);
-    expect(await (await fetch(`${objectUrl('posted')}?alt=media`)).text()).toBe('abcdef');
+    expect((await post(`bytes 0-${UNIT - 1}/*`, chunk)).status).toBe(308);
+    expect((await post(`bytes ${UNIT}-${UNIT + 2}/${UNIT + 3}`, Buffer.from('def'))).status).toBe(200);
+    expect(await readSize('posted')).toBe(UNIT + 3);
+  });
+
+  it('answers 200 in place of 308 to clients that ask for it, as the Go client does', async () => {
+    const session = await startSession('by-go');
+    const put = (contentRange: string, body?: Uint8Array<ArrayBuffer>) =>
+      fetch(session, {
+        method: 'PUT',
+        headers: { 'content-range': contentRange, 'x-guploader-no-308': 'yes' },
+        ...(body && { body }),
+      });
+    const states = [await put('bytes */*'), await put(`bytes 0-${UNIT - 1}/*`, chunk)];
+    expect(states.map(({ status, headers }) => [status, headers.get('x-http-status-code-override')])).toEqual([
+      [200, '308'],
+      [200, '308'],
+    ]);
+    expect(states.map(({ headers }) => headers.get('range'))).toEqual([null, `bytes=0-${UNIT - 1}`]);
+    const done = await put(`bytes ${UNIT}-${2 * UNIT - 1}/${2 * UNIT}`, chunk);
+    expect([done.status, done.headers.get('x-http-status-code-override')]).toEqual([200, null]);
+    expect(await readSize('by-go')).toBe(2 * UNIT);
+  });
+
+  it('rejects a chunk that is not the last one and not a multiple of 256 KiB', async () => {
+    const session = await startSession('crumbs');
+    await expectProblem(await putChunk(session, 'bytes 0-2/*', Buffer.from('abc')), 400, 'invalid');
+    await expectProblem(await putChunk(session, 'bytes 0-2/6', Buffer.from('abc')), 400, 'invalid');
+    expect((await putChunk(session, 'bytes 0-2/3', Buffer.from('abc'))).status).toBe(200);
   });
 
   it('rejects gaps between chunks and unknown sessions, and ends when it is canceled', async () => {

@@ -63,13 +63,11 @@ describe('reading', () => {
     ]);
   });
 
-  it('rejects a range past the end', async () => {
+  it('rejects a range past the end, and says how long the object is', async () => {
     await upload('digits', '0123456789');
-    await expectProblem(
-      await fetch(`${objectUrl('digits')}?alt=media`, { headers: { range: 'bytes=10-' } }),
-      416,
-      'requestedRangeNotSatisfiable',
-    );
+    const past = await fetch(`${objectUrl('digits')}?alt=media`, { headers: { range: 'bytes=10-' } });
+    expect(past.headers.get('content-range')).toBe('bytes */10');
+    await expectProblem(past, 416, 'requestedRangeNotSatisfiable');
   });
 
   it('returns checksums and generation, also for HEAD', async () => {
@@ -152,6 +150,90 @@ describe('composing', () => {
     await expectProblem(await compose('none', []), 400, 'invalid');
     await expectProblem(await compose('too-many', names(33)), 400, 'invalid');
     expect(await (await compose('most', names(32))).json()).toMatchObject({ size: '32', componentCount: 32 });
+  });
+});
+
+describe('parameters and fields', () => {
+  const patch = (body: object) => fetch(objectUrl('described'), { method: 'PATCH', body: JSON.stringify(body) });
+  const readMessage = async (response: Response) =>
+    ((await response.json()) as { error: { message: string } }).error.message;
+
+  it('that would be lost are rejected by their name, in every kind of request', async () => {
+    await upload('described', 'x');
+    const target = objectUrl('described');
+    const multipart = `--b\r\n\r\n{"name":"m","eventBasedHold":true}\r\n--b\r\n\r\nx\r\n--b--`;
+    const insertUrl = `${server().origin()}/upload/storage/v1/b/${bucket}/o`;
+    const post = (url: string, body?: string, headers = {}) =>
+      fetch(url, { method: 'POST', headers, body: body ?? null });
+    const rejected = {
+      filter: await fetch(api(`/b/${bucket}/o?filter=contexts.a%3A*`)),
+      restoreToken: await fetch(`${target}?restoreToken=t`),
+      predefinedAcl: await upload('acl', 'x', { parameters: { predefinedAcl: 'private' } }),
+      ifMetagenerationMatch: await fetch(api(`/b/${bucket}?ifMetagenerationMatch=7`)),
+      destinationKmsKeyName: await post(`${target}/rewriteTo/b/${bucket}/o/copy?destinationKmsKeyName=k`),
+      temporaryHold: await patch({ temporaryHold: true }),
+      contexts: await patch({ contexts: { custom: { a: { value: 'b' } } } }),
+      kmsKeyName: await post(`${target}/copyTo/b/${bucket}/o/copy`, '{"kmsKeyName":"k"}'),
+      retention: await post(
+        `${target}/compose`,
+        '{"sourceObjects":[{"name":"described"}],"destination":{"retention":{"mode":"Locked"}}}',
+      ),
+      eventBasedHold: await post(`${insertUrl}?uploadType=multipart`, multipart, {
+        'content-type': 'multipart/related; boundary=b',
+      }),
+      acl: await post(`${insertUrl}?uploadType=resumable&name=n`, '{"acl":[{"entity":"allUsers","role":"READER"}]}'),
+      labels: await post(api('/b?project=p'), '{"name":"labeled","labels":{"a":"b"}}'),
+    };
+    for (const [name, response] of Object.entries(rejected)) {
+      expect([name, response.status]).toEqual([name, 400]);
+      expect(await readMessage(response)).toMatch(
+        new RegExp(`^The embedded cloud does not have the (parameter|field) ${name} `),
+      );
+    }
+  });
+
+  it('of all of Google’s APIs, those without effect, and those that only the service sets are accepted', async () => {
+    const read = await (await upload('described', 'x', { parameters: { predefinedAcl: '', quotaUser: 'u' } })).json();
+    const query = 'alt=json&prettyPrint=false&fields=name&key=k&userProject=p&projection=full';
+    expect((await fetch(`${objectUrl('described')}?${query}`)).status).toBe(200);
+    expect((await patch({ ...(read as object), temporaryHold: false, acl: [], contexts: null })).status).toBe(200);
+  });
+
+  it('store the custom time of an object', async () => {
+    await upload('described', 'x');
+    await patch({ customTime: '2026-11-01T00:00:00.123Z' });
+    expect(await (await fetch(objectUrl('described'))).json()).toMatchObject({
+      customTime: '2026-11-01T00:00:00.123Z',
+    });
+    await expectProblem(await patch({ customTime: 'yesterday' }), 400, 'invalid');
+  });
+
+  it('list the placeholders of folders, which gcsfuse creates', async () => {
+    for (const name of ['f/', 'f/a', 'g/a', 'h']) {
+      await upload(`folders/${name}`, '');
+    }
+    const list = async (query: string) =>
+      (await (await fetch(api(`/b/${bucket}/o?prefix=folders/&delimiter=/${query}`))).json()) as {
+        items: { name: string }[];
+        prefixes: string[];
+      };
+    const [withPlaceholders, without] = [await list('&includeTrailingDelimiter=true'), await list('')];
+    expect(withPlaceholders.items.map(({ name }) => name)).toEqual(['folders/f/', 'folders/h']);
+    expect(without.items.map(({ name }) => name)).toEqual(['folders/h']);
+    expect([withPlaceholders.prefixes, without.prefixes]).toEqual([
+      ['folders/f/', 'folders/g/'],
+      ['folders/f/', 'folders/g/'],
+    ]);
+  });
+
+  it('of a test of permissions are granted: requests need no credentials', async () => {
+    const test = (name: string) =>
+      fetch(api(`/b/${name}/iam/testPermissions?permissions=storage.objects.create&permissions=storage.objects.list`));
+    expect(await (await test(bucket)).json()).toEqual({
+      kind: 'storage#testIamPermissionsResponse',
+      permissions: ['storage.objects.create', 'storage.objects.list'],
+    });
+    await expectProblem(await test('none-such'), 404, 'notFound');
   });
 });
 

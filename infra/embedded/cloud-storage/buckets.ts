@@ -1,5 +1,6 @@
 import { type Context, Hono } from 'hono';
 import { storageError, unwrapOutcome } from '#infra/embedded/cloud-storage/error.ts';
+import { acceptParameters } from '#infra/embedded/cloud-storage/known-names.ts';
 import { bucketBodySchema, isSoftDeletedQuery, jsonBodyOf } from '#infra/embedded/cloud-storage/request.ts';
 import { bucketResource, originOf } from '#infra/embedded/cloud-storage/resource.ts';
 import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
@@ -8,7 +9,7 @@ import { findBucketNameProblem, type StoredBucket } from '#infra/embedded/cloud-
 /** Source: https://cloud.google.com/storage/docs/json_api/v1/buckets */
 export function createBucketRoutes(store: EmbeddedObjectStore): Hono {
   const routes = new Hono();
-  routes.get('/b', (context) => {
+  routes.get('/b', acceptParameters(['project', 'prefix', 'maxResults', 'softDeleted']), (context) => {
     const prefix = context.req.query('prefix') ?? '';
     const buckets = isSoftDeletedQuery(context)
       ? []
@@ -16,9 +17,20 @@ export function createBucketRoutes(store: EmbeddedObjectStore): Hono {
     const items = buckets.map((bucket) => bucketResource(bucket, originOf(context)));
     return context.json({ kind: 'storage#buckets', ...(items.length > 0 && { items }) });
   });
-  routes.post('/b', (context) => createBucket(context, store));
-  routes.get('/b/:bucket', (context) => context.json(bucketResource(findBucket(context, store), originOf(context))));
-  routes.delete('/b/:bucket', async (context) => {
+  routes.post('/b', acceptParameters(['project']), (context) => createBucket(context, store));
+  const onBucket = acceptParameters();
+  routes.get('/b/:bucket', onBucket, (context) =>
+    context.json(bucketResource(findBucket(context, store), originOf(context))),
+  );
+  // Requests need no credentials: every permission is granted.
+  routes.get('/b/:bucket/iam/testPermissions', (context) => {
+    findBucket(context, store);
+    return context.json({
+      kind: 'storage#testIamPermissionsResponse',
+      permissions: context.req.queries('permissions') ?? [],
+    });
+  });
+  routes.delete('/b/:bucket', onBucket, async (context) => {
     const { name } = findBucket(context, store);
     if ((await store.deleteBucket(name)) === 'NOT_EMPTY') {
       throw storageError('ALREADY_EXISTS', `The bucket ${name} is not empty. Delete its objects first.`);

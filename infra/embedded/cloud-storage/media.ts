@@ -19,7 +19,7 @@ export async function mediaResponse(
 ): Promise<Response> {
   const isDecompressed =
     object.contentEncoding === 'gzip' && !/\bgzip\b|\*/.test(context.req.header('accept-encoding') ?? '');
-  const range = isDecompressed ? undefined : parseRange(context.req.header('range'), object.sizeBytes);
+  const range = isDecompressed ? undefined : parseRange(context, object.sizeBytes);
   const { startByte, endByte } = range ?? { startByte: 0, endByte: object.sizeBytes };
   const headers: Record<string, string> = {
     ...mediaHeaders(object),
@@ -65,7 +65,8 @@ function mediaHeaders(object: StoredObject): Record<string, string> {
 }
 
 /** Parses a single byte range; anything else is ignored, as RFC 9110, section 14.2 requires. */
-function parseRange(header: string | undefined, sizeBytes: number): ByteRange | undefined {
+function parseRange(context: Context, sizeBytes: number): ByteRange | undefined {
+  const header = context.req.header('range');
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '') ?? [];
   if (first === '' && last === '') {
     return undefined;
@@ -76,6 +77,7 @@ function parseRange(header: string | undefined, sizeBytes: number): ByteRange | 
     return undefined;
   }
   if (startByte >= sizeBytes || startByte >= endByte) {
+    context.header('content-range', `bytes */${sizeBytes}`);
     throw storageError(
       'RANGE',
       `The range ${header} is outside the ${sizeBytes} bytes of the object. Request bytes within it.`,

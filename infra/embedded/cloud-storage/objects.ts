@@ -1,5 +1,6 @@
 import { type Context, Hono } from 'hono';
 import { rejectionError, storageError, unwrapOutcome } from '#infra/embedded/cloud-storage/error.ts';
+import { acceptParameters } from '#infra/embedded/cloud-storage/known-names.ts';
 import { mediaResponse } from '#infra/embedded/cloud-storage/media.ts';
 import {
   attributesOfBody,
@@ -8,9 +9,12 @@ import {
   generationOf,
   isSoftDeletedQuery,
   jsonBodyOf,
+  LIST_PARAMETERS,
   listQueryOf,
   objectBodySchema,
   objectOf,
+  PARAMETERS,
+  parseBody,
   parseObjectName,
   preconditionsOf,
   sourceOf,
@@ -22,14 +26,19 @@ import { findFailedPrecondition, type StoredObject } from '#infra/embedded/cloud
 
 const OBJECT_PATH = '/b/:bucket/o/:object';
 const TARGET_PATH = '/b/:targetBucket/o/:targetObject';
+/** A rewrite is done in one call. */
+const COPY_PARAMETERS = ['maxBytesRewrittenPerCall', 'rewriteToken'];
 
 /** Source: https://cloud.google.com/storage/docs/json_api/v1/objects */
 export function createObjectRoutes(store: EmbeddedObjectStore): Hono {
   const routes = new Hono();
-  routes.get('/b/:bucket/o', (context) => listObjects(context, store));
-  routes.get(OBJECT_PATH, (context) => getObject(context, store));
-  routes.patch(OBJECT_PATH, (context) => patchObject(context, store));
-  routes.delete(OBJECT_PATH, async (context) => {
+  const onTarget = acceptParameters(PARAMETERS.preconditions);
+  const onGeneration = acceptParameters(PARAMETERS.preconditions, PARAMETERS.generation);
+  const onCopy = acceptParameters(PARAMETERS.preconditions, PARAMETERS.source, COPY_PARAMETERS);
+  routes.get('/b/:bucket/o', acceptParameters(LIST_PARAMETERS), (context) => listObjects(context, store));
+  routes.get(OBJECT_PATH, onGeneration, (context) => getObject(context, store));
+  routes.patch(OBJECT_PATH, onGeneration, (context) => patchObject(context, store));
+  routes.delete(OBJECT_PATH, onGeneration, async (context) => {
     const target = objectOf(context);
     const removal = { generation: generationOf(context), preconditions: preconditionsOf(context) };
     const outcome = await store.remove(target, removal);
@@ -38,10 +47,10 @@ export function createObjectRoutes(store: EmbeddedObjectStore): Hono {
     }
     return context.body(null, 204);
   });
-  routes.post(`${OBJECT_PATH}/copyTo${TARGET_PATH}`, async (context) =>
+  routes.post(`${OBJECT_PATH}/copyTo${TARGET_PATH}`, onCopy, async (context) =>
     context.json(objectResource(await copyObject(context, store), originOf(context))),
   );
-  routes.post(`${OBJECT_PATH}/rewriteTo${TARGET_PATH}`, async (context) => {
+  routes.post(`${OBJECT_PATH}/rewriteTo${TARGET_PATH}`, onCopy, async (context) => {
     const object = await copyObject(context, store);
     const size = String(object.sizeBytes);
     return context.json({
@@ -52,10 +61,10 @@ export function createObjectRoutes(store: EmbeddedObjectStore): Hono {
       resource: objectResource(object, originOf(context)),
     });
   });
-  routes.post(`${OBJECT_PATH}/moveTo/o/:targetObject`, async (context) =>
+  routes.post(`${OBJECT_PATH}/moveTo/o/:targetObject`, onCopy, async (context) =>
     context.json(objectResource(await moveObject(context, store), originOf(context))),
   );
-  routes.post(`${OBJECT_PATH}/compose`, (context) => composeObject(context, store));
+  routes.post(`${OBJECT_PATH}/compose`, onTarget, (context) => composeObject(context, store));
   return routes;
 }
 
@@ -153,7 +162,8 @@ async function composeObject(context: Context, store: EmbeddedObjectStore): Prom
   if (missing !== undefined) {
     throw rejectionError('NO_OBJECT', missing);
   }
-  const options = { attributes: attributesOfBody(destination), preconditions: preconditionsOf(context) };
+  const attributes = attributesOfBody(parseBody(objectBodySchema, destination));
+  const options = { attributes, preconditions: preconditionsOf(context) };
   const outcome = await store.compose(sources, target, { ...options, deletesSources: deleteSourceObjects });
   return context.json(objectResource(unwrapOutcome(outcome, target), originOf(context)));
 }

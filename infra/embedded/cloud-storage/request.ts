@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import * as z from 'zod';
 import { storageError } from '#infra/embedded/cloud-storage/error.ts';
 import { compileGlob } from '#infra/embedded/cloud-storage/glob.ts';
+import { assertKnownFields } from '#infra/embedded/cloud-storage/known-names.ts';
 import type { ScanPosition } from '#infra/embedded/cloud-storage/store/object-index.ts';
 import {
   type Checksums,
@@ -34,6 +35,13 @@ const sourceSchema = z.object({
   ifSourceMetagenerationNotMatch: int64.optional(),
 });
 
+/** The names of parameters by what they are for. */
+export const PARAMETERS = {
+  preconditions: Object.keys(preconditionsSchema.shape),
+  source: Object.keys(sourceSchema.shape),
+  generation: ['generation', 'softDeleted'],
+};
+
 const LIST_COUNT_MAX = 1_000;
 
 const listSchema = z.object({
@@ -50,7 +58,11 @@ const listSchema = z.object({
     .default(LIST_COUNT_MAX),
   pageToken: z.string().optional(),
   matchGlob: z.string().min(1).optional().catch(undefined),
+  includeTrailingDelimiter: z.stringbool().default(false),
 });
+
+/** The buckets have no managed folders, which `includeFoldersAsPrefixes` would add. */
+export const LIST_PARAMETERS = [...Object.keys(listSchema.shape), 'softDeleted', 'includeFoldersAsPrefixes'];
 
 const text = z.string().nullish();
 
@@ -62,6 +74,7 @@ export const objectBodySchema = z.object({
   contentDisposition: text,
   contentLanguage: text,
   cacheControl: text,
+  customTime: z.iso.datetime({ offset: true, error: 'must be a time as in RFC 3339' }).nullish(),
   metadata: z.record(z.string(), z.string().nullable()).nullish(),
   storageClass: z.enum(STORAGE_CLASSES, { error: `must be one of ${STORAGE_CLASSES.join(', ')}` }).nullish(),
   md5Hash: z.string().optional(),
@@ -83,11 +96,17 @@ export const composeBodySchema = z.object({
     )
     .min(1)
     .max(32),
-  destination: objectBodySchema.optional(),
+  destination: z.unknown().optional(),
   deleteSourceObjects: z.boolean().default(false),
 });
 
-export const bucketBodySchema = z.object({ name: z.string() });
+/** All buckets are alike: location, class and access have no effect here. */
+export const bucketBodySchema = z.object({
+  name: z.string(),
+  location: text,
+  storageClass: text,
+  iamConfiguration: z.unknown().optional(),
+});
 
 /** The object in the path. Cloud Storage requires percent-encoding of every reserved character, including the slash. */
 export const objectOf = (context: Context): ObjectName =>
@@ -137,7 +156,10 @@ export const isSoftDeletedQuery = (context: Context): boolean =>
   parseInput(z.object({ softDeleted: z.stringbool().default(false) }), context.req.query()).softDeleted;
 
 export function listQueryOf(context: Context) {
-  const { maxResults, pageToken, versions, matchGlob, ...query } = parseInput(listSchema, context.req.query());
+  const { maxResults, pageToken, versions, matchGlob, includeTrailingDelimiter, ...query } = parseInput(
+    listSchema,
+    context.req.query(),
+  );
   if (matchGlob !== undefined && query.delimiter !== undefined) {
     throw storageError(
       'INVALID',
@@ -150,6 +172,7 @@ export function listQueryOf(context: Context) {
     bucket: context.req.param('bucket') ?? '',
     countMax: maxResults,
     isWithNoncurrent: versions,
+    isWithPlaceholders: includeTrailingDelimiter,
     after: pageToken === undefined ? undefined : decodePageToken(pageToken),
   };
 }
@@ -165,10 +188,15 @@ function decodePageToken(pageToken: string): ScanPosition {
   return { name, generation };
 }
 
-/** The parsed JSON body; an empty object if there is no body. */
-export async function jsonBodyOf<T extends z.ZodType>(context: Context, schema: T): Promise<z.output<T>> {
+/** The parsed JSON body; an empty object if there is no body, or null, which the Go client sends with a copy. */
+export async function jsonBodyOf<T extends z.ZodObject>(context: Context, schema: T): Promise<z.output<T>> {
   const body = await readBoundedText(bodyOf(context), JSON_BODY_BYTES_MAX);
-  return parseInput(schema, body === '' ? {} : parseJsonPart(body, 'the body'));
+  return parseBody(schema, body === '' ? {} : (parseJsonPart(body, 'the body') ?? {}));
+}
+
+export function parseBody<T extends z.ZodObject>(schema: T, body: unknown): z.output<T> {
+  assertKnownFields(schema, body);
+  return parseInput(schema, body);
 }
 
 /** Parses JSON; throws a storage error that names the part of the request if it is invalid. */
@@ -183,7 +211,7 @@ export function parseJsonPart(json: string, part: string): unknown {
 /** The attributes that the body sets; a null field is reset to its default. */
 export function attributesOfBody(body: ObjectBody): Partial<ObjectAttributes> {
   const { contentType, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata } = body;
-  const { storageClass } = body;
+  const { storageClass, customTime } = body;
   return {
     ...(contentType != null && { contentType }),
     ...(storageClass != null && { storageClass }),
@@ -191,6 +219,7 @@ export function attributesOfBody(body: ObjectBody): Partial<ObjectAttributes> {
     ...(contentDisposition !== undefined && { contentDisposition }),
     ...(contentLanguage !== undefined && { contentLanguage }),
     ...(cacheControl !== undefined && { cacheControl }),
+    ...(customTime !== undefined && { customTime }),
     ...(metadata !== undefined && { metadata: withoutNulls(metadata ?? {}) }),
   };
 }

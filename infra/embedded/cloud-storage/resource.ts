@@ -12,6 +12,7 @@ export function etagOf({ generation, metageneration }: StoredObject): string {
 /** Source: https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
 export function objectResource(object: StoredObject, origin: string): object {
   const { bucket, name, generation, contentEncoding, contentDisposition, contentLanguage, cacheControl } = object;
+  const { customTime } = object;
   const path = `b/${encodeURIComponent(bucket)}/o/${encodeURIComponent(name)}`;
   const createdTime = timestamp(object.createdAt);
   return {
@@ -39,6 +40,7 @@ export function objectResource(object: StoredObject, origin: string): object {
     ...(contentDisposition !== null && { contentDisposition }),
     ...(contentLanguage !== null && { contentLanguage }),
     ...(cacheControl !== null && { cacheControl }),
+    ...(customTime !== null && { customTime }),
     ...(Object.keys(object.metadata).length > 0 && { metadata: object.metadata }),
   };
 }

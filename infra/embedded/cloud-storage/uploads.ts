@@ -1,6 +1,7 @@
 import { type Context, Hono } from 'hono';
 import * as z from 'zod';
 import { rejectionError, storageError, unwrapOutcome } from '#infra/embedded/cloud-storage/error.ts';
+import { acceptParameters } from '#infra/embedded/cloud-storage/known-names.ts';
 import { readMultipartRelated } from '#infra/embedded/cloud-storage/multipart-related.ts';
 import {
   attributesOfBody,
@@ -9,6 +10,8 @@ import {
   jsonBodyOf,
   type ObjectBody,
   objectBodySchema,
+  PARAMETERS,
+  parseBody,
   parseInput,
   parseJsonPart,
   parseObjectName,
@@ -26,6 +29,9 @@ import type { ObjectName } from '#shared/ports/object-store.ts';
 
 const UPLOAD_PATH = '/upload/storage/v1/b/:bucket/o';
 
+/** Source: https://cloud.google.com/storage/docs/performing-resumable-uploads#chunked-upload */
+const CHUNK_UNIT_BYTES = 262_144;
+
 const NO_SESSION = 'Upload session not found: it is finished or has expired. Start a new one.';
 
 const uploadQuerySchema = z.object({
@@ -34,11 +40,14 @@ const uploadQuerySchema = z.object({
   contentEncoding: z.string().optional(),
 });
 
+const UPLOAD_PARAMETERS = [...Object.keys(uploadQuerySchema.shape), 'upload_id'];
+
 /** The three upload types. Source: https://cloud.google.com/storage/docs/uploads-downloads */
 export function createUploadRoutes(store: EmbeddedObjectStore): Hono {
   const routes = new Hono();
   // gcloud and gsutil send resumable uploads to a different path.
   for (const path of [UPLOAD_PATH, `/resumable${UPLOAD_PATH}`]) {
+    routes.use(path, acceptParameters(PARAMETERS.preconditions, UPLOAD_PARAMETERS));
     routes.post(path, (context) => {
       // gcsfs sends the chunks of a session with POST.
       if (context.req.query('upload_id') !== undefined) {
@@ -69,7 +78,7 @@ async function receiveMedia(context: Context, store: EmbeddedObjectStore): Promi
 
 async function receiveMultipart(context: Context, store: EmbeddedObjectStore): Promise<Response> {
   const upload = await readMultipartRelated(context.req.header('content-type') ?? '', bodyOf(context));
-  const body = parseInput(objectBodySchema, parseJsonPart(upload.metadata, 'the first part'));
+  const body = parseBody(objectBodySchema, parseJsonPart(upload.metadata, 'the first part'));
   const { target, attributes } = describeUpload(context, body, upload.mediaType);
   const options = { attributes, preconditions: preconditionsOf(context), expected: checksumsOf(context, body) };
   return objectResponse(context, unwrapOutcome(await store.put(target, upload.media, options), target));
@@ -112,11 +121,12 @@ async function continueSession(context: Context, store: EmbeddedObjectStore): Pr
   if (accepted.state === 'DONE') {
     return objectResponse(context, accepted.object);
   }
-  return context.body(
-    null,
-    308,
-    accepted.receivedBytes === 0 ? {} : { range: `bytes=0-${accepted.receivedBytes - 1}` },
-  );
+  // The Go client, and with it gcsfuse and rclone, asks for a status that no HTTP library takes for a redirect.
+  const isWithout308 = context.req.header('x-guploader-no-308') === 'yes';
+  return context.body(null, isWithout308 ? 200 : 308, {
+    ...(isWithout308 && { 'x-http-status-code-override': '308' }),
+    ...(accepted.receivedBytes > 0 && { range: `bytes=0-${accepted.receivedBytes - 1}` }),
+  });
 }
 
 function unwrapProgress(progress: UploadProgress | UploadRejection, target: ObjectName): UploadProgress {
@@ -151,6 +161,14 @@ function parseContentRange(header: string | undefined) {
     );
   }
   const sizeBytes = size === '*' ? null : Number(size);
+  const endByte = Number(last) + 1;
+  // A chunk that is sent again after a cut connection may begin anywhere.
+  if (endByte % CHUNK_UNIT_BYTES > 0 && (endByte - Number(first)) % CHUNK_UNIT_BYTES > 0 && endByte !== sizeBytes) {
+    throw storageError(
+      'INVALID',
+      `The chunk ${header} is not the last one, and not a multiple of ${CHUNK_UNIT_BYTES} bytes. Send larger chunks.`,
+    );
+  }
   // A status query has no bytes. It starts at byte 0, which is never past what was received.
   return { startByte: Number(first ?? 0), sizeBytes, isLast: last === '*' && sizeBytes === null };
 }

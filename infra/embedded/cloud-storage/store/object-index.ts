@@ -178,8 +178,8 @@ export function findPrefixEnd(prefix: string): string | undefined {
 
 function toIndexedObject(row: Record<string, unknown>): IndexedObject {
   const stored = JSON.parse(String(row.body)) as Omit<StoredObject, 'generation' | 'noncurrentAt'>;
-  // Objects stored by earlier versions have no storage class.
-  const body = { ...stored, storageClass: stored.storageClass ?? 'STANDARD' };
+  // Objects stored by earlier versions have no storage class and no custom time.
+  const body = { ...stored, storageClass: stored.storageClass ?? 'STANDARD', customTime: stored.customTime ?? null };
   const noncurrentAt = row.noncurrent_at === null ? null : Number(row.noncurrent_at);
   return { blobId: String(row.blob_id), object: { ...body, generation: String(row.generation), noncurrentAt } };
 }

@@ -13,6 +13,8 @@ export type ListQuery = {
   readonly startOffset?: string | undefined;
   readonly endOffset?: string | undefined;
   readonly isWithNoncurrent?: boolean;
+  /** Whether an object whose name ends with the delimiter is listed beside its prefix, with which it counts as one. */
+  readonly isWithPlaceholders?: boolean;
   /** Whether to include an object of this name; if omitted, all are included. */
   readonly isIncluded?: ((name: string) => boolean) | undefined;
   /** The `nextPosition` of the previous page. */
@@ -28,7 +30,7 @@ export type ListPage = {
   readonly nextPosition: ScanPosition | null;
 };
 
-type Entry = ({ readonly object: StoredObject } | { readonly prefix: string }) & { readonly position: ScanPosition };
+type Entry = { readonly object?: StoredObject; readonly prefix?: string; readonly position: ScanPosition };
 
 const FIRST_POSITION: ScanPosition = { name: '', generation: -1 };
 
@@ -47,8 +49,8 @@ export function listPage(index: ObjectIndex, query: ListQuery): ListPage {
     entries.push(entry);
   }
   return {
-    objects: entries.flatMap((entry) => ('object' in entry ? [entry.object] : [])),
-    prefixes: entries.flatMap((entry) => ('prefix' in entry ? [entry.prefix] : [])),
+    objects: entries.flatMap(({ object }) => object ?? []),
+    prefixes: entries.flatMap(({ prefix }) => prefix ?? []),
     nextPosition: isLastPage ? null : (entries.at(-1)?.position ?? null),
   };
 }
@@ -70,7 +72,9 @@ function* walk(index: ObjectIndex, query: ListQuery): Generator<Entry> {
       }
       const prefixEnd = findPrefixEnd(prefix);
       after = prefixEnd === undefined ? undefined : { name: prefixEnd, generation: -1 };
-      yield { prefix, position: after ?? { name: object.name, generation: Number.MAX_SAFE_INTEGER } };
+      const isPlaceholder = query.isWithPlaceholders === true && object.name === prefix;
+      const position = after ?? { name: object.name, generation: Number.MAX_SAFE_INTEGER };
+      yield { prefix, position, ...(isPlaceholder && { object }) };
       break;
     }
   }

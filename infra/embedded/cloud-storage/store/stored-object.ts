@@ -24,6 +24,7 @@ export type ObjectAttributes = {
   readonly contentDisposition: string | null;
   readonly contentLanguage: string | null;
   readonly cacheControl: string | null;
+  readonly customTime: string | null;
   readonly metadata: Readonly<Record<string, string>>;
 };
 
@@ -34,13 +35,15 @@ export const DEFAULT_ATTRIBUTES: ObjectAttributes = {
   contentDisposition: null,
   contentLanguage: null,
   cacheControl: null,
+  customTime: null,
   metadata: {},
 };
 
 export function attributesOf(attributes: ObjectAttributes): ObjectAttributes {
   const { contentType, storageClass, contentEncoding, contentDisposition, contentLanguage } = attributes;
-  const { cacheControl, metadata } = attributes;
-  return { contentType, storageClass, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata };
+  const { cacheControl, customTime, metadata } = attributes;
+  const languageAndCache = { contentLanguage, cacheControl, customTime };
+  return { contentType, storageClass, contentEncoding, contentDisposition, ...languageAndCache, metadata };
 }
 
 /** Base64 digests of an object's bytes; composed objects have no MD5, as in Cloud Storage. */

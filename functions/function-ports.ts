@@ -5,6 +5,7 @@ import type { Logger } from '#shared/observability/logger.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { ChangeFeed } from '#shared/ports/change-feed.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import type { DeploymentKey } from '#shared/ports/deployment-key.ts';
 import type { ImageRegistry } from '#shared/ports/image-registry.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { LogStore } from '#shared/ports/log-store.ts';
@@ -40,6 +41,8 @@ export type FunctionPorts = {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeouts: Timeouts;
+  /** Only `heartbeat` takes it. */
+  readonly deploymentKey: DeploymentKey;
   readonly vmSettings: VmSettings;
   readonly intake: IntakeSettings;
   readonly verifyVmIdentity: VmIdentityVerifier;

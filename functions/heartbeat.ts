@@ -4,6 +4,7 @@ import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
 import { nameJob } from '#shared/observability/invocation.ts';
 import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
+import type { PeerPorts } from '#shared/use-cases/heartbeat/peer-secret.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import type { MeasurementPorts } from '#shared/use-cases/heartbeat/record-measurements.ts';
 import { logDecision } from '#shared/use-cases/log-lines.ts';
@@ -12,7 +13,7 @@ const REJECTED = { decision: 'HEARTBEAT_REJECTED' } as const;
 
 /** The only endpoint for VMs: receives a signed identity and a heartbeat, returns CONTINUE, WAIT or STOP. */
 export function createHeartbeat(
-  ports: PortsFor<HeartbeatPorts & MeasurementPorts & Pick<FunctionPorts, 'verifyVmIdentity'>>,
+  ports: PortsFor<HeartbeatPorts & MeasurementPorts & PeerPorts & Pick<FunctionPorts, 'verifyVmIdentity'>>,
 ): HttpFunction {
   return async (request, response) => {
     const verified = await ports.verifyVmIdentity(request.headers.authorization);

@@ -14,7 +14,7 @@ import { auditLogEntryOf } from '#infra/embedded/compute-engine/audit-log-entry.
 import { withQuotas } from '#infra/embedded/compute-engine/quotas.ts';
 import { type FaultyZones, openFaultyZones } from '#infra/embedded/compute-engine/vms/faulty-zones.ts';
 import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
-import { localAddressOf } from '#infra/embedded/compute-engine/vms/local-address.ts';
+import { localAddressOf, localPeerAddressOf } from '#infra/embedded/compute-engine/vms/local-address.ts';
 import type { InterruptionMethod } from '#infra/embedded/compute-engine/vms/machine.ts';
 import {
   type EmbeddedVmProvider,
@@ -30,6 +30,7 @@ import { HOST } from '#infra/embedded/http/server.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteChangeFeed } from '#infra/embedded/job-state/change-feed.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
+import { openSqliteDeploymentKey } from '#infra/embedded/job-state/deployment-key.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteNotificationLog } from '#infra/embedded/job-state/notification-log.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
@@ -148,6 +149,7 @@ function openState(database: Database) {
     curves: openSqliteCurveStore(database),
     capacity: openSqliteCapacityHistory(database),
     notifications: openSqliteNotificationLog(database),
+    deploymentKey: openSqliteDeploymentKey(database),
   };
 }
 
@@ -316,6 +318,7 @@ async function vmSettingsOf(
     shutdownScript: await readShutdownScript(),
     agent,
     clusterAddressOf: localAddressOf,
+    peerAddressOf: localPeerAddressOf,
     machineImageOf: (runtimeVersion) => images.find((name) => name.endsWith(runtimeVersion)) ?? first?.name ?? '',
   };
 }

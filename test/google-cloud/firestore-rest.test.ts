@@ -3,6 +3,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { connectState } from '#infra/google-cloud/compose/connect-state.ts';
 import { describeCapacityHistoryContract } from '../contract/capacity-history.contract.ts';
 import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
+import { describeDeploymentKeyContract } from '../contract/deployment-key.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeNotificationLogContract } from '../contract/notification-log.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
@@ -45,6 +46,10 @@ if (hosts === null) {
   describeNotificationLogContract(
     'Firestore over REST',
     asDeployed(hosts.firestore, ({ notifications }) => notifications),
+  );
+  describeDeploymentKeyContract(
+    'Firestore over REST',
+    asDeployed(hosts.firestore, ({ deploymentKey }) => deploymentKey),
   );
 }
 

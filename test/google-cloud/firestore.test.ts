@@ -2,6 +2,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
 import { createFirestoreChangeFeed } from '#infra/google-cloud/firestore/firestore-change-feed.ts';
 import { createFirestoreCurveStore } from '#infra/google-cloud/firestore/firestore-curve-store.ts';
+import { createFirestoreDeploymentKey } from '#infra/google-cloud/firestore/firestore-deployment-key.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreNotificationLog } from '#infra/google-cloud/firestore/firestore-notification-log.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
@@ -9,6 +10,7 @@ import { createFirestoreTuningStore } from '#infra/google-cloud/firestore/firest
 import { describeCapacityHistoryContract } from '../contract/capacity-history.contract.ts';
 import { describeChangeFeedContract } from '../contract/change-feed.contract.ts';
 import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
+import { describeDeploymentKeyContract } from '../contract/deployment-key.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeNotificationLogContract } from '../contract/notification-log.contract.ts';
 import { describeRecordStoreContract } from '../contract/record-store.contract.ts';
@@ -60,5 +62,6 @@ if (hosts === null) {
       changes: createFirestoreChangeFeed(firestore, projectId, { now: Date.now }),
     })),
   );
+  describeDeploymentKeyContract('Firestore', onFirestore(hosts.firestore, createFirestoreDeploymentKey));
   describeNotificationLogContract('Firestore', onFirestore(hosts.firestore, createFirestoreNotificationLog));
 }

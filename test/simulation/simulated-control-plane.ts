@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
+import { openSqliteDeploymentKey } from '#infra/embedded/job-state/deployment-key.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
@@ -249,6 +250,7 @@ export function createControlPlane(world: ControlPlaneWorld) {
       withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),
     ),
     capacity: scheduler.interruptible(openSqliteCapacityHistory(database)),
+    deploymentKey: scheduler.interruptible(openSqliteDeploymentKey(database)),
     vms: scheduler.interruptible(
       withKeptVms(has('quotaDemand') ? cloud.provider : withoutQuotaLimits(cloud.provider), cloud, jobs),
     ),

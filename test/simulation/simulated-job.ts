@@ -73,4 +73,5 @@ export const simulatedSettings: VmSettings = {
   agent: { uri: `gs://simulation-sources/agent/${'ab'.repeat(32)}.pyz`, sha256: 'ab'.repeat(32) },
   machineImageOf: () => 'runtime-2-11',
   clusterAddressOf: ({ vmName }) => `${vmName}:2222`,
+  peerAddressOf: ({ vmName }) => `${vmName}:2221`,
 };

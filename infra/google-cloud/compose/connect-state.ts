@@ -4,6 +4,7 @@ import { authFor } from '#infra/google-cloud/compose/client-options.ts';
 import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
 import { createFirestoreChangeFeed } from '#infra/google-cloud/firestore/firestore-change-feed.ts';
 import { createFirestoreCurveStore } from '#infra/google-cloud/firestore/firestore-curve-store.ts';
+import { createFirestoreDeploymentKey } from '#infra/google-cloud/firestore/firestore-deployment-key.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreNotificationLog } from '#infra/google-cloud/firestore/firestore-notification-log.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
@@ -34,5 +35,6 @@ export function connectState(settings: StateSettings) {
     capacity: createFirestoreCapacityHistory(firestore),
     changes: createFirestoreChangeFeed(firestore, `${settings.PROJECT_ID}/${settings.FIRESTORE_DATABASE}`, clock),
     notifications: createFirestoreNotificationLog(firestore),
+    deploymentKey: createFirestoreDeploymentKey(firestore),
   };
 }

@@ -11,6 +11,9 @@ import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 /** The port that AI Platform's clusters used (docs, "Distributed training details"). */
 const CLUSTER_PORT = 2_222;
 
+/** The port of the master's agent, beside it. */
+const PEER_PORT = 2_221;
+
 /**
  * The largest Hyperdisk (Compute Engine docs, "Hyperdisk limits"): a job has its VM to itself and may fill the disk.
  */
@@ -55,6 +58,7 @@ export async function readVmSettings(settings: SettingsOf<'provision'>): Promise
     agent: settings.AGENT_URI,
     // The VMs of an attempt are in one zone, where Compute Engine's internal DNS resolves their names.
     clusterAddressOf: ({ vmName }) => `${vmName}:${CLUSTER_PORT}`,
+    peerAddressOf: ({ vmName }) => `${vmName}:${PEER_PORT}`,
     // A placement names the runtime; the adapter resolves it to a boot source.
     machineImageOf: (runtimeVersion) => runtimeVersion,
   };

@@ -17,6 +17,8 @@ export const COLLECTIONS = {
   curves: 'curves',
   tuningOutbox: 'tuningOutbox',
   notifications: 'notifications',
+  /** One document, `peers`: the key of the deployment. */
+  keys: 'keys',
 } as const;
 
 /**

@@ -18,7 +18,15 @@ sys.path.insert(0, str(HERE.parent))
 
 from golden_checks import GOLDEN, check_hardware_xids, check_series_part, golden
 from vm_agent.control.config import Config, ConfigError, parse_config, read_config
-from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate_answer, heartbeat_body, keep_seconds_of
+from vm_agent.control.heartbeats import (
+    ProgramEndTime,
+    Reboot,
+    Status,
+    evaluate_answer,
+    heartbeat_body,
+    keep_seconds_of,
+    peer_secret_of,
+)
 from vm_agent.control.stop_signal import Interruption
 from vm_agent.health.finding import Finding
 from vm_agent.metrics.samples.measurements import Measurements
@@ -159,6 +167,14 @@ def check_answer(test: unittest.TestCase, name: str) -> None:
     test.assertIn(body['reason'], notice.message if notice else '')
 
 
+def check_cluster_answer(test: unittest.TestCase, name: str) -> None:
+    recorder = KeyRecorder(golden(name))
+    test.assertIsNone(evaluate_answer(recorder))
+    test.assertRegex(peer_secret_of(recorder), '^[0-9a-f]{64}$')
+    # For people, with WAIT.
+    test.assertEqual(recorder.unread(), ['reason'])
+
+
 def check_service_variables(test: unittest.TestCase, name: str) -> None:
     """
     The reserved names are those that the agent sets for a member of a cluster, except for two that users may replace;
@@ -194,6 +210,7 @@ CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'exit-reasons.json': check_exit_reasons,
     'hardware-xids.json': check_hardware_xids,
     'heartbeat-answer.json': check_answer,
+    'heartbeat-answer-cluster.json': check_cluster_answer,
     'heartbeat-answer-early-stop.json': check_answer,
     'heartbeat-answer-kept.json': check_answer,
     'heartbeat-exited.json': check_produced(exited_heartbeat),
@@ -225,7 +242,11 @@ class ConfigTest(unittest.TestCase):
         self.assertEqual((spec.job_id, spec.attempt, spec.name), ('digits_20261121', 2, 'master-0'))
         self.assertEqual(config.packages[0].file_name, 'digits-0.1.tar.gz')
         self.assertEqual((config.limits.control_plane_timeout_seconds, config.limits.setup_seconds), (600, 7_080))
-        self.assertEqual(config.replica_count, 1)
+        self.assertEqual((config.replica_count, config.peers), (1, None))
+        cluster = read_config(golden('vm-config-container.json')).peers
+        assert cluster is not None
+        self.assertEqual(cluster.replicas, ('master-0', 'worker-0'))
+        self.assertTrue(cluster.address.endswith('-a2-master-0:2221'))
         self.assertEqual(config.limits.upload_seconds, 1_800)
         self.assertEqual(config.limits.preemption_notice_seconds, 120)
 

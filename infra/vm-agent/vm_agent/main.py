@@ -84,7 +84,7 @@ class Boot:
         self._logs = logs = Logs(vm)
         self._state.log = logs.log
         identity = identity_token(metadata, endpoints.heartbeat_audience)
-        self._heartbeats = Heartbeats(vm, identity, stop_signal, logs.log)
+        self._heartbeats = Heartbeats(vm, identity, stop_signal, logs)
         self._observer = Observer(vm, logs, stop_signal)
         self._outputs = Outputs(vm, self._observer, logs.log)
         self._background_store = BackgroundStore(logs.log)

@@ -18,6 +18,7 @@ import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { type PeerPorts, withPeerSecret } from '#shared/use-cases/heartbeat/peer-secret.ts';
 import { readJobFacts } from '#shared/use-cases/heartbeat/read-job-facts.ts';
 import { type MeasurementPorts, recordMeasurements } from '#shared/use-cases/heartbeat/record-measurements.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
@@ -38,11 +39,13 @@ export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
  * another VM fails, the VMs that were created are deleted, and their exits are not interruptions. The reconciler
  * reports the exit when the replica's lease expires, unless the create failure has cleared the lease by then.
  *
+ * The secret of an answer is that of the job as it was read, whose current attempt owns the VM.
+ *
  * A trial's measurements are recorded before anything else of the heartbeat: whichever process reports the trial's exit
  * to its tuning finds the last one.
  */
 export async function recordHeartbeat(
-  ports: HeartbeatPorts & MeasurementPorts,
+  ports: HeartbeatPorts & MeasurementPorts & PeerPorts,
   heartbeat: Heartbeat,
   sender: Sender,
 ): Promise<HeartbeatAnswer> {
@@ -58,7 +61,7 @@ export async function recordHeartbeat(
   const measured = await recordMeasurements(ports, job, { heartbeat, at: sender.at });
   const replica = toReplica(measured, heartbeat, { ...sender, timeouts: ports.timeouts });
   if ((await ports.replicas.record(replica)) === 'OUTDATED') {
-    return answerOf(measured);
+    return withPeerSecret(ports, job, answerOf(measured));
   }
   if (replica.exit !== null) {
     const reported = allReplicasCreated(job) ? await reportExit(ports, replica, sender.at) : job;
@@ -71,7 +74,7 @@ export async function recordHeartbeat(
     await handleJobEvent(ports, { type, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
   }
   await resolveHeldFailure(ports, measured, sender.at);
-  return answerOf(measured);
+  return withPeerSecret(ports, job, answerOf(measured));
 }
 
 /** Based on the job as it was read; VMs that are confirmed meanwhile are taken into account at the next heartbeat. */

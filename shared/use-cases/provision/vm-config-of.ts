@@ -1,7 +1,7 @@
 import { countGpus } from '#shared/catalog/catalog.ts';
 import { argvOf, imageDiskBytesOf, moduleOf } from '#shared/domain/container.ts';
 import { parseImageReference } from '#shared/domain/image-reference.ts';
-import { type AttemptRecord, type JobIn, type ReplicaId, replicasOf } from '#shared/domain/job.ts';
+import { type AttemptRecord, type JobIn, type ReplicaId, replicaName, replicasOf } from '#shared/domain/job.ts';
 import {
   type ContainerProgram,
   type JobSpec,
@@ -65,6 +65,7 @@ export function vmConfigOf(
     container: program.kind === 'CONTAINER' ? containerOf(program, settings) : null,
     options,
     replicaCount: replicasOf(spec).length,
+    peers: peersOf(job, settings),
     gpuCount: settings.hasRequestedGpus ? countGpus(group) : 0,
     limits: limitsOf(job, group, { limits: settings.limits, programMs }),
     intervals: settings.intervals,
@@ -172,6 +173,12 @@ function clusterSpecOf(job: ConfiguredJob, settings: ConfigSettings): VmConfig['
     cluster: Object.fromEntries(pools.filter(([_, hosts]) => hosts.length > 0)),
     job: toCustomJobSpecDictionary(job.spec),
   };
+}
+
+function peersOf({ jobId, attempt, spec }: ConfiguredJob, { peerAddressOf }: ConfigSettings): VmConfig['peers'] {
+  const replicas = replicasOf(spec).map(replicaName);
+  const vmName = vmNameOf(jobId, attempt, { role: 'master', index: 0 });
+  return replicas.length > 1 ? { address: peerAddressOf({ jobId, attempt, position: 0, vmName }), replicas } : null;
 }
 
 function addressesByRole(

@@ -38,6 +38,8 @@ export type VmSettings = {
   readonly machineImageOf: (runtimeVersion: string) => string;
   /** `host:port` at which the other replicas of a job reach this one. */
   readonly clusterAddressOf: (member: ClusterMember) => string;
+  /** `host:port` at which the agents of the other replicas reach that of the master. */
+  readonly peerAddressOf: (master: ClusterMember) => string;
 };
 
 /** The part of it from which the agent's configuration is written. */
@@ -52,6 +54,7 @@ export type ConfigSettings = Pick<
   | 'cachedEnvironments'
   | 'cachedEnvironmentsOf'
   | 'clusterAddressOf'
+  | 'peerAddressOf'
 >;
 
 export type ClusterMember = {

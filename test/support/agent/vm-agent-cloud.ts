@@ -190,6 +190,7 @@ export function configure(
     container: null,
     options,
     replicaCount: 1,
+    peers: null,
     gpuCount: 0,
     limits: {
       maxRunningSeconds: 60,

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type * as z from 'zod';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
+import { openSqliteDeploymentKey } from '#infra/embedded/job-state/deployment-key.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
@@ -47,6 +48,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   'exit-reasons.json': null,
   'hardware-xids.json': null,
   'heartbeat-answer.json': heartbeatAnswerSchema,
+  'heartbeat-answer-cluster.json': heartbeatAnswerSchema,
   'heartbeat-answer-early-stop.json': heartbeatAnswerSchema,
   'heartbeat-answer-kept.json': heartbeatAnswerSchema,
   'heartbeat-exited.json': heartbeatSchema,
@@ -90,6 +92,8 @@ const OPTIONAL_FIELDS = [
   'isEarlyStop',
   // Only jobs that keep the VM of a failed program have them.
   'keepSeconds',
+  // Only replicas of a cluster get it.
+  'peerSecret',
 ];
 
 /** Every path to a required key of the value, through arrays too. */
@@ -197,6 +201,13 @@ function goldenJob(): JobIn<'PREPARING'> {
   return placed;
 }
 
+/** The same with a worker. */
+function goldenCluster(): JobIn<'PREPARING'> {
+  const job = goldenJob();
+  const [master] = job.spec.replicaGroups;
+  return { ...job, spec: { ...job.spec, replicaGroups: [master, { ...master, role: 'worker' }] } };
+}
+
 const settings: VmSettings = {
   ...simulatedSettings,
   projectId: 'dropforge-local',
@@ -232,8 +243,8 @@ describe('the TypeScript sender', () => {
     expect(parseJson(request.metadata[METADATA_KEYS.config] ?? '')).toEqual(golden('vm-config.json'));
   });
 
-  it('produces the VM configuration of a container', () => {
-    const job = goldenJob();
+  it('produces the VM configuration of the container of a cluster', () => {
+    const job = goldenCluster();
     const program: ContainerProgram = {
       ...job.spec.program,
       kind: 'CONTAINER',
@@ -280,9 +291,30 @@ describe('the TypeScript sender', () => {
       bus: { publish: async () => 'id' },
       updates: noUpdates,
       timeouts: TIMEOUTS,
+      deploymentKey: openSqliteDeploymentKey(database),
       logger: noLog,
     };
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer.json'));
+  });
+
+  it('produces the answer to the heartbeat of a replica of a cluster', async () => {
+    const jobs = openSqliteJobStore(database);
+    await jobs.create(goldenCluster(), []);
+    const heartbeat = golden('heartbeat-running.json') as Heartbeat;
+    const vmName = vmNameOf('digits_20261121', 2, INSTANCE);
+    const sender = { vmName, instanceId: '1', zone: 'us-central1-a', serviceAccount: null, at: 5_000 };
+    const ports = {
+      jobs,
+      replicas: openSqliteReplicaStore(database),
+      tunings: openSqliteTuningStore(database),
+      curves: openSqliteCurveStore(database),
+      bus: { publish: async () => 'id' },
+      updates: noUpdates,
+      timeouts: TIMEOUTS,
+      deploymentKey: { read: async () => Buffer.alloc(32, 'k') },
+      logger: noLog,
+    };
+    expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer-cluster.json'));
   });
 
   it('produces the answer to the heartbeat of a trial that is stopped early', async () => {
@@ -303,6 +335,7 @@ describe('the TypeScript sender', () => {
       bus: { publish: async () => 'id' },
       updates: noUpdates,
       timeouts: TIMEOUTS,
+      deploymentKey: openSqliteDeploymentKey(database),
       logger: noLog,
     };
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer-early-stop.json'));

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
+import { openSqliteDeploymentKey } from '#infra/embedded/job-state/deployment-key.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
@@ -164,6 +165,7 @@ async function play(scenario: Scenario): Promise<{ readonly job: Job; readonly a
     bus: { publish: async () => 'id' },
     updates: noUpdates,
     timeouts: TIMEOUTS,
+    deploymentKey: openSqliteDeploymentKey(database),
     logger: noLog,
   };
   const placed = jobAfter(simulatedJob('all', 0, { others: [{ role: 'worker', count: scenario.workers }] }), [

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
+import { openSqliteDeploymentKey } from '#infra/embedded/job-state/deployment-key.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
@@ -12,6 +13,7 @@ import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import type { PeerPorts } from '#shared/use-cases/heartbeat/peer-secret.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import type { MeasurementPorts } from '#shared/use-cases/heartbeat/record-measurements.ts';
 import { type ReconcilePorts, reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
@@ -25,7 +27,7 @@ const WORKER: ReplicaId = { role: 'worker', index: 0 };
 const HEARTBEAT_MS = 30_000;
 
 let database: Database;
-let ports: HeartbeatPorts & MeasurementPorts & ReconcilePorts;
+let ports: HeartbeatPorts & MeasurementPorts & PeerPorts & ReconcilePorts;
 let commits: string[];
 let sequence: number;
 
@@ -48,6 +50,7 @@ beforeEach(async () => {
     bus: { publish: async () => 'id' },
     updates: noUpdates,
     timeouts: TIMEOUTS,
+    deploymentKey: openSqliteDeploymentKey(database),
     logger: noLog,
   };
 });
@@ -131,7 +134,7 @@ it('does not handle an exit that arrives after a newer heartbeat of the same VM'
   sequence = 9;
   await sendHeartbeat(MASTER, 'RUNNING', 2_000);
   sequence = 4;
-  expect(await sendHeartbeat(MASTER, 'EXITED', 3_000)).toEqual({ command: 'CONTINUE', reason: null });
+  expect(await sendHeartbeat(MASTER, 'EXITED', 3_000)).toMatchObject({ command: 'CONTINUE', reason: null });
   expect(await readJob()).toMatchObject({ status: 'RUNNING' });
   expect(commits).toEqual(['REPLICA_STARTED']);
 });
@@ -206,8 +209,8 @@ describe('a cluster that Compute Engine has not confirmed yet', () => {
     expect(await sendHeartbeat(WORKER, 'WAITING', 2_000)).toMatchObject({ command: 'WAIT' });
     await handleJobEvent(ports, vmsCreated(3_000));
 
-    expect(await sendHeartbeat(MASTER, 'WAITING', 4_000)).toEqual({ command: 'CONTINUE', reason: null });
-    expect(await sendHeartbeat(WORKER, 'WAITING', 5_000)).toEqual({ command: 'CONTINUE', reason: null });
+    expect(await sendHeartbeat(MASTER, 'WAITING', 4_000)).toMatchObject({ command: 'CONTINUE', reason: null });
+    expect(await sendHeartbeat(WORKER, 'WAITING', 5_000)).toMatchObject({ command: 'CONTINUE', reason: null });
     expect(await readJob()).toMatchObject({ status: 'PREPARING', attempt: 1 });
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
+import { openSqliteDeploymentKey } from '#infra/embedded/job-state/deployment-key.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
@@ -84,6 +85,7 @@ function openPorts() {
       },
     },
     timeouts: TIMEOUTS,
+    deploymentKey: openSqliteDeploymentKey(database),
     logger: noLog,
   });
 }

@@ -77,6 +77,27 @@ it('leaves an interrupted attempt time to save only if it ran, and its master ca
   expect(seconds).toEqual([20 + 30, 20 + 30, 0, 0, 0, 0]);
 });
 
+describe('the cluster of the agents', () => {
+  const peersOf = (others: Parameters<typeof simulatedJob>[2], replica: ReplicaId) => {
+    const config = requestFor(place(simulatedJob('pair', 0, others), 0), replica).metadata[METADATA_KEYS.config];
+    return (JSON.parse(config ?? '') as VmConfig).peers;
+  };
+
+  it('has the agent of the master, and all replicas in the order of their ranks, for every one of them', () => {
+    const others = [{ role: 'worker', count: 2 } as const, { role: 'evaluator', count: 1 } as const];
+    const expected = {
+      address: `${requestFor(place(accepted, 0), MASTER).vmName}:2221`,
+      replicas: ['master-0', 'worker-0', 'worker-1', 'evaluator-0'],
+    };
+    expect(peersOf({ others }, MASTER)).toEqual(expected);
+    expect(peersOf({ others }, { role: 'evaluator', index: 0 })).toEqual(expected);
+  });
+
+  it('is none for a job with one replica', () => {
+    expect(peersOf({}, MASTER)).toBeNull();
+  });
+});
+
 describe('the cluster of a job', () => {
   const configOf = (job: Job, replica: ReplicaId) =>
     JSON.parse(requestFor(place(job, 0), replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;

@@ -89,6 +89,14 @@ class ProgramOptions:
 
 
 @dataclass(frozen=True)
+class Peers:
+    address: str
+    """`host:port` at which the agent of the master listens for those of the other replicas."""
+    replicas: Tuple[str, ...]
+    """The names of all replicas, evaluators included, the master first."""
+
+
+@dataclass(frozen=True)
 class RepeatedArguments:
     """A list that is empty at the path `at`, because its values stand at the path `of`, from `start` to before `end`."""
 
@@ -109,6 +117,8 @@ class Config:
     """The container that the VM runs instead of a module; None for a Python program."""
     options: ProgramOptions
     replica_count: int
+    peers: Optional[Peers]
+    """None for a job with one replica."""
     gpu_count: int
     """GPUs that the driver must have before the program starts; 0 if that is not checked."""
     limits: Limits

@@ -6,10 +6,11 @@ import random
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.control.config import Config
 from vm_agent.control.decisions import StopNotice
+from vm_agent.control.logs import Logs
 from vm_agent.control.observer import Observer
 from vm_agent.control.stop_signal import Interruption, StopSignal
 from vm_agent.control.vm import Vm
@@ -147,18 +148,24 @@ def keep_seconds_of(answer: Mapping[str, Any]) -> float:
     return float(seconds) if isinstance(seconds, (int, float)) else 0.0
 
 
+def peer_secret_of(answer: Mapping[str, Any]) -> str:
+    """Returns the secret with which the agents of this attempt speak to each other; '' for a single VM or with STOP."""
+    return str(answer.get('peerSecret') or '')
+
+
 class Heartbeats:
     """
     Sends a heartbeat at every interval, and immediately when the phase changes or Compute Engine announces the end of
     the VM. A STOP answer requests a stop.
     """
 
-    def __init__(self, vm: Vm, token: CachedToken, stop_signal: StopSignal, log: Callable[[str, str], None]) -> None:
+    def __init__(self, vm: Vm, token: CachedToken, stop_signal: StopSignal, logs: Logs) -> None:
         self._vm = vm
         self._config = vm.config
         self._token = token
         self._stop_signal = stop_signal
-        self._log = log
+        self._log = logs.log
+        self._mask = logs.mask
         self._phase = 'BOOTING'
         self._started_at = time.monotonic()
         self._pending_exit: Optional[ExitReport] = None
@@ -170,6 +177,8 @@ class Heartbeats:
         self.last_answer_at = time.monotonic()
         """By time.monotonic()."""
         self._keep_seconds = 0.0
+        self.peer_secret = ''
+        """The newest that the control plane has given; in memory only."""
         self.may_start = vm.config.replica_count == 1
         """Whether the control plane has confirmed that all VMs of the cluster exist; not needed for a single VM."""
 
@@ -293,7 +302,7 @@ class Heartbeats:
             if response.status == 200:
                 answer = response.json()
                 if isinstance(answer, dict) and answer.get('command') in ('CONTINUE', 'WAIT', 'STOP'):
-                    self._on_answer()
+                    self._on_answer(answer)
                     self._observer.metrics.remove(status.measurements)
                     return answer
             if response.status == 401:
@@ -304,9 +313,13 @@ class Heartbeats:
             self._on_failure(f'The heartbeat was not answered: {error}')
         return None
 
-    def _on_answer(self) -> None:
+    def _on_answer(self, answer: Mapping[str, Any]) -> None:
         seconds, count = self._unanswered_seconds(), self._unanswered_count
         self.last_answer_at, self._unanswered_count = time.monotonic(), 0
+        secret = peer_secret_of(answer)
+        if secret not in ('', self.peer_secret):
+            self._mask.add(secret)
+            self.peer_secret = secret
         if count > 1:
             self._log(f'The control plane answers again, after {count} heartbeats in {seconds:.0f} s without answer.', 'INFO')
 

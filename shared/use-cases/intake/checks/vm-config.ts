@@ -37,6 +37,7 @@ function longestSettings(text: string, integer: number): ConfigSettings {
     cachedEnvironments,
     cachedEnvironmentsOf: () => cachedEnvironments,
     clusterAddressOf: ({ vmName }) => `${vmName}:65535`,
+    peerAddressOf: ({ vmName }) => `${vmName}:65535`,
   };
 }
 
@@ -61,7 +62,7 @@ const PARTS: readonly Part[] = [
     keys: ['requirements'],
     remedy: 'Put them into a requirements.txt beside the program, which VMs read from the package.',
   },
-  { what: 'the addresses of its VMs', keys: ['cluster'], remedy: 'Request fewer replicas.' },
+  { what: 'the addresses of its VMs', keys: ['cluster', 'peers'], remedy: 'Request fewer replicas.' },
 ];
 
 /**

@@ -85,6 +85,7 @@ export type JobEvent = {
     }
   /** The replica's first heartbeat, during setup. */
   | { readonly type: 'REPLICA_REPORTED'; readonly attempt: number; readonly replica: string }
+  /** The programs of all replicas have started, that of this one last. */
   | { readonly type: 'REPLICA_STARTED'; readonly attempt: number; readonly replica: string }
   /** The replica's program has exited, and its outputs are being uploaded. */
   | { readonly type: 'REPLICA_UPLOADING'; readonly attempt: number; readonly replica: string }
@@ -121,7 +122,8 @@ export type JobEvent = {
       readonly placementRound: number;
       readonly problem: string;
     }
-  | { readonly type: 'DEADLINE_PASSED' }
+  /** `unstarted`: which replicas of a cluster have not started their programs, and what they do; absent if all have. */
+  | { readonly type: 'DEADLINE_PASSED'; readonly unstarted?: string }
   /** VMs of other jobs are gone, or the jobs before this one have theirs. */
   | { readonly type: 'CAPACITY_FREED' }
   /**

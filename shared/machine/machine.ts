@@ -19,7 +19,7 @@ export type Machine<Item extends MachineRecord, Event, Effect, Facts = unknown> 
   readonly idOf: (event: Event) => string;
   readonly transition: (record: Item, event: Event) => Step<Item, Effect, Facts>;
   /** The event that the deadline of a record has passed. */
-  readonly deadlineOf: (id: string, wake: { readonly eventId: string; readonly at: number }) => Event;
+  readonly deadlineOf: (id: string, wake: { readonly eventId: string; readonly at: number }) => Event | Promise<Event>;
   /** Publishes the message of an effect, which is safe to publish twice. */
   readonly publish: (effect: Effect, id: string) => Promise<unknown>;
   /** Called after each commit, with its revision, and what has changed; null for the creation. */
@@ -113,7 +113,7 @@ export async function wakeDue<Item extends MachineRecord, Event extends { readon
   onWoken: (record: Item | undefined) => Promise<unknown> = async () => undefined,
 ): Promise<void> {
   await attemptAll(await machine.records.listDue(now, WORK_PER_TICK_MAX), async ({ id, wakeAt }) => {
-    const event = machine.deadlineOf(id, { eventId: `deadline-${wakeAt}-${now}`, at: now });
+    const event = await machine.deadlineOf(id, { eventId: `deadline-${wakeAt}-${now}`, at: now });
     await onWoken(await handleEvent(machine, event));
   });
 }

@@ -1,6 +1,7 @@
 import { keptPerHourUsd, priceOfJob } from '#shared/catalog/job-price.ts';
 import { linkToLabel } from '#shared/diagnosis/rules/labels.ts';
 import { CAUSES, type Cause, classOf, remedyOf } from '#shared/domain/cause.ts';
+import { describeStart, isStarting } from '#shared/domain/cluster-start.ts';
 import { type AttemptRecord, isPlaced, type Job, MASTER, stateOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/replica.ts';
@@ -17,7 +18,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     ...viewCommon(job),
     attempt: job.attempt,
     placement: 'placement' in job ? job.placement : null,
-    waitingFor: viewWait(job),
+    waitingFor: viewWait(job) ?? viewStart(job, shown),
     attempts: job.ledger.map(viewAttempt),
     replicas: shown.map((replica) => viewReplica(job, replica)),
     tuning: null,
@@ -88,6 +89,12 @@ export function viewWait(job: Job): JobView['waitingFor'] {
   const isBackingOff = job.status === 'QUEUED' && job.isBackingOff;
   const isEnd = ['interruption', 'user'].includes(classOf(waitingFor));
   return isEnd && !isBackingOff ? null : { code: waitingFor.code, message: waitingFor.message };
+}
+
+/** The programs that a cluster waits for; null in lists that have no replicas. */
+function viewStart(job: Job, replicas: readonly Replica[]): JobView['waitingFor'] {
+  const message = isStarting(job) && replicas.length > 0 ? describeStart(job, replicas) : null;
+  return message === null ? null : { code: 'CLUSTER_STARTING', message };
 }
 
 /** Replicas of the current attempt and placement; those of an earlier zone are older. A QUEUED job has none. */

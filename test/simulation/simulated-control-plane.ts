@@ -50,6 +50,8 @@ export type ControlPlaneWorld = {
   /** Whether the reconciler also handles tunings. */
   readonly hasTunings: boolean;
   readonly vmLimits: VmLimits;
+  /** Whether each program of the job's attempt has started, or one of its VMs was interrupted. */
+  readonly hasStarted: (job: Job) => boolean;
 };
 
 type Stage = 'provision' | 'teardown' | 'tuning';
@@ -209,6 +211,10 @@ export function createControlPlane(world: ControlPlaneWorld) {
         placing.onCommitted(before, change);
         recordEnd(job);
         assertGangScheduled(job);
+        assert(
+          job.status !== 'RUNNING' || !has('holding') || !has('fencing') || world.hasStarted(job),
+          `${job.jobId} runs before its programs do`,
+        );
         recordConfirmed(job);
         successes.onCommitted(job);
         trials.onJobCommitted(job);

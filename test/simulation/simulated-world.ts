@@ -62,6 +62,9 @@ export function createWorld(
   const { now } = scheduler;
   const cloud = createSimulatedCloud(prng, faults, { now, limit, isRunBounded: !without.includes('maxRunDuration') });
   const has = (mechanism: Mechanism) => !without.includes(mechanism);
+  const started = new Set<string>();
+  /** Attempts in which a VM was interrupted. */
+  const interrupted = new Set<string>();
   const controlPlane = createControlPlane({
     prng,
     scheduler,
@@ -70,6 +73,8 @@ export function createWorld(
     has,
     hasTunings,
     vmLimits,
+    hasStarted: (job) =>
+      interrupted.has(attemptOf(job)) || replicasOf(job.spec).every((replica) => started.has(memberOf(job, replica))),
   });
   const { jobs, replicas, tunings, curves, trials, successes, ports, endedAt, confirmed, close } = controlPlane;
   /** When the program of a replica exited, by attempt, replica and exit code. */
@@ -77,14 +82,12 @@ export function createWorld(
   /** When the control plane first received the failure of a replica, by attempt. */
   const failureReportedAt = new Map<string, number>();
   let heartbeatsDownUntil = 0;
-  const started = new Set<string>();
   /** Instance ids of VMs on which the program has run. */
   const used = new Set<string>();
   const running = new Set<string>();
   const clusters = new Map<string, readonly ReplicaId[]>();
-  /** When the program of a member was lost, by member and zone; and attempts in which a VM was interrupted. */
+  /** When the program of a member was lost, by member and zone. */
   const lostAt = new Map<string, number>();
-  const interrupted = new Set<string>();
   /** Steps that the master has trained, by attempt. */
   const stepsOf = new Map<string, number>();
 

@@ -36,14 +36,15 @@ export function recordDenial<J extends Job>(job: J, { code }: Cause, at: Timesta
   return code === 'PERIMETER_DENIED' && at - deniedSince < PERIMETER_SETTLING_MS_MAX ? { ...job, deniedSince } : null;
 }
 
-export function maxWaitTimeExceeded(job: Job): Cause {
+/** `unstarted`: what the replicas of a cluster do whose programs have not started; undefined if it has no VMs. */
+export function maxWaitTimeExceeded(job: Job, unstarted?: string): Cause {
   const { jobId, spec, firstRanAt } = job;
   const { maxWaitMs } = spec.limits;
   const message =
     maxWaitMs !== null && firstRanAt === null
       ? `Job ${jobId} did not start running within its maxWaitTime of ${maxWaitMs / 1_000} s.`
       : `Job ${jobId} waited for a quota for ${QUOTA_WAIT_MS_MAX / 3_600_000} hours, the default maxWaitTime of such a wait.`;
-  return causeOf('MAX_WAIT_TIME_EXCEEDED', message, lastFailureOf(job));
+  return causeOf('MAX_WAIT_TIME_EXCEEDED', message, unstarted === undefined ? lastFailureOf(job) : [unstarted]);
 }
 
 /** Limit on VMs in a row on which the program has not run. */

@@ -205,9 +205,9 @@ export function onReplicaReported(job: Preparing, { at, replica }: EventOf<'REPL
   );
 }
 
-/** The job runs when its master does, but not before all of its VMs exist (gang scheduling). */
+/** The job runs when the programs of all its replicas do, but not before all of its VMs exist (gang scheduling). */
 export function onReplicaStarted(job: Preparing, event: EventOf<'REPLICA_STARTED'>, timeouts: Timeouts): Transition {
-  if (event.replica !== MASTER || job.instances.length === 0) {
+  if (job.instances.length === 0) {
     return ignore(job);
   }
   const { placement, instances, placedAt, heldFailure } = job;
@@ -260,12 +260,13 @@ export function onInterrupted(
  * Without an answer from Compute Engine the request is repeated; VMs that exist without a heartbeat have failed to
  * boot.
  */
-export function onDeadlinePassed(job: Preparing, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
+export function onDeadlinePassed(job: Preparing, event: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
+  const { at, unstarted } = event;
   if (job.heldFailure !== null) {
     return recheckHeldFailure(job, at, timeouts);
   }
   if (isWaitOver(job, at)) {
-    return failJob(job, maxWaitTimeExceeded(job), { at, timeouts });
+    return failJob(job, maxWaitTimeExceeded(job, unstarted), { at, timeouts });
   }
   const hasVms = job.instances.length > 0;
   if (!hasVms && at < (job.pendingUntil ?? job.placedAt) + timeouts.bootMs) {
@@ -273,11 +274,12 @@ export function onDeadlinePassed(job: Preparing, { at }: EventOf<'DEADLINE_PASSE
     const wakeAt = isWaiting ? nextCheckAt(job, at, timeouts) : nextWakeAt(job, at, timeouts.provisionAnswerMs);
     return { job: { ...job, wakeAt }, effects: [provisionOf(job)] };
   }
+  const what = unstarted === undefined ? '' : ` Replicas: ${unstarted}.`;
   if (hasVms && job.reportedAt !== null) {
-    const message = `Job ${job.jobId} was still in setup ${SETUP_MS_MAX / 60_000} min after its master's first heartbeat.`;
+    const message = `Job ${job.jobId} was still in setup ${SETUP_MS_MAX / 60_000} min after its master's first heartbeat.${what}`;
     return failJob(job, causeOf('SETUP_TIMED_OUT', message), { at, timeouts });
   }
   const { zone, machineImage } = job.placement;
-  const message = `The VMs in ${zone} with machine image ${machineImage} sent no heartbeat within ${timeouts.bootMs / 60_000} min.`;
+  const message = `The VMs in ${zone} with machine image ${machineImage} sent no heartbeat within ${timeouts.bootMs / 60_000} min.${what}`;
   return interruptAttempt(job, causeOf('VM_BOOT_TIMED_OUT', message), { at, timeouts });
 }

@@ -20,6 +20,7 @@ import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type PeerPorts, withPeerSecret } from '#shared/use-cases/heartbeat/peer-secret.ts';
 import { readJobFacts } from '#shared/use-cases/heartbeat/read-job-facts.ts';
+import { canCompleteStart, haveAllStarted } from '#shared/use-cases/heartbeat/read-start.ts';
 import { type MeasurementPorts, recordMeasurements } from '#shared/use-cases/heartbeat/record-measurements.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
 import { logDecision } from '#shared/use-cases/log-lines.ts';
@@ -30,10 +31,10 @@ export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
 
 /**
  * Records one heartbeat of a VM whose identity was verified. It writes the replica's record only, except for the few
- * heartbeats that become a job event, each once per attempt: the master's first heartbeat, its first RUNNING, its first
- * UPLOADING, and the exit of every replica. While the failure of another replica is held, each heartbeat also evaluates
- * it. A VM that the current attempt does not own is told to stop, and its heartbeat is not recorded; one that is kept
- * after its failure is told for how long.
+ * heartbeats that become a job event, each once per attempt: the master's first heartbeat, the one after which all
+ * programs have started, the master's first UPLOADING, and the exit of every replica. While the failure of another
+ * replica is held, each heartbeat also evaluates it. A VM that the current attempt does not own is told to stop, and
+ * its heartbeat is not recorded; one that is kept after its failure is told for how long.
  *
  * An exit before all VMs of a cluster are confirmed is recorded, but does not become an event yet: if the creation of
  * another VM fails, the VMs that were created are deleted, and their exits are not interruptions. The reconciler
@@ -60,6 +61,7 @@ export async function recordHeartbeat(
   }
   const measured = await recordMeasurements(ports, job, { heartbeat, at: sender.at });
   const replica = toReplica(measured, heartbeat, { ...sender, timeouts: ports.timeouts });
+  const canStart = await canCompleteStart(ports, measured, replica);
   if ((await ports.replicas.record(replica)) === 'OUTDATED') {
     return withPeerSecret(ports, job, answerOf(measured));
   }
@@ -67,7 +69,8 @@ export async function recordHeartbeat(
     const reported = allReplicasCreated(job) ? await reportExit(ports, replica, sender.at) : job;
     return answerExit(await resolveHeldFailure(ports, reported, sender.at), replica, sender);
   }
-  const type = phaseEventOf(measured, replica);
+  const hasStarted = canStart && (await haveAllStarted(ports, measured, replica));
+  const type = phaseEventOf(measured, replica, hasStarted);
   if (type !== null) {
     const { jobId, attempt, instanceId } = replica;
     const eventId = `${type}-${attempt}-${replica.replica}-${instanceId}`;
@@ -173,17 +176,20 @@ function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmId
       };
 }
 
-/** The event for a phase that the job, as it was read, does not know yet; null otherwise. */
-function phaseEventOf(job: Job, { replica, phase }: Replica): PhaseEvent | null {
+/**
+ * The event for a phase that the job, as it was read, does not know yet; null otherwise. `hasStarted`: whether the
+ * programs of all replicas have.
+ */
+function phaseEventOf(job: Job, { replica, phase }: Replica, hasStarted: boolean): PhaseEvent | null {
+  if (hasStarted && job.status === 'PREPARING' && job.instances.length > 0) {
+    return 'REPLICA_STARTED';
+  }
   if (replica !== MASTER) {
     // The first VM of a cluster that has started while others wait for capacity.
     return isPending(job) && job.assemblingSince === null ? 'REPLICA_REPORTED' : null;
   }
   if (job.status === 'PREPARING') {
-    // A program that has exited has run, even if the heartbeat that reported RUNNING was lost.
-    const hasStarted = (phase === 'RUNNING' || phase === 'UPLOADING') && job.instances.length > 0;
-    const firstReport = job.reportedAt === null ? 'REPLICA_REPORTED' : null;
-    return hasStarted ? 'REPLICA_STARTED' : firstReport;
+    return job.reportedAt === null ? 'REPLICA_REPORTED' : null;
   }
   const isUploading = job.status === 'RUNNING' && phase === 'UPLOADING' && job.uploadingAt === null;
   return isUploading ? 'REPLICA_UPLOADING' : null;

@@ -9,6 +9,7 @@ import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import { type EventPorts, jobMachine } from '#shared/use-cases/handle-job-event.ts';
 import { type TuningEventPorts, tuningMachine } from '#shared/use-cases/handle-tuning-event.ts';
+import { readDeadline } from '#shared/use-cases/heartbeat/read-start.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
 import { logDecision } from '#shared/use-cases/log-lines.ts';
 import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
@@ -42,7 +43,12 @@ async function logUsage({ jobs, logger }: EventPorts): Promise<void> {
 
 /** Wakes the jobs that are due (`wakeDue`). A failure that is held is evaluated at each of these deadlines. */
 export async function wakeDueJobs(ports: JobPorts, now: TimestampMs): Promise<void> {
-  await wakeDue(jobMachine(ports), now, (job) => resolveHeldFailure(ports, job, now));
+  const machine = {
+    ...jobMachine(ports),
+    deadlineOf: (jobId: string, wake: { readonly eventId: string; readonly at: TimestampMs }) =>
+      readDeadline(ports, jobId, wake),
+  };
+  await wakeDue(machine, now, (job) => resolveHeldFailure(ports, job, now));
 }
 
 /**

@@ -1,0 +1,1 @@
+"""The files of all replicas of a cluster as one set."""

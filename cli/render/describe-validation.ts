@@ -3,6 +3,7 @@ import { describeParameter, describeStart } from '#cli/render/describe-tuning-pl
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint } from '#cli/render/paint.ts';
 import { type Gpus, gpusOf } from '#shared/catalog/catalog.ts';
+import { provisioningModelOf } from '#shared/domain/job-spec.ts';
 import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validate-job-file.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
@@ -31,14 +32,20 @@ export function toJson(file: string, validation: Validation): object {
     trials,
     parameters,
     ...(start && { start }),
-    price: price && { onDemandPerHour: price.onDemandPerHour, spotPerHour: price.spotPerHour, asOf: price.asOf },
+    price: price && {
+      perHour: price.perHour,
+      onDemandPerHour: price.onDemandPerHour,
+      spotPerHour: price.spotPerHour,
+      asOf: price.asOf,
+    },
   };
 }
 
 /** The machines that are created, in which retired GPUs and legacy machine types are replaced. */
 function describeRun({ groups, provisioningModel }: JobPlan): readonly object[] {
   return groups.map(({ role, count, ...machine }) => ({
-    ...{ role, count, machineType: machine.machineType, provisioningModel },
+    ...{ role, count, machineType: machine.machineType },
+    provisioningModel: provisioningModelOf(machine, provisioningModel),
     gpus: gpusOf(machine),
   }));
 }
@@ -81,7 +88,7 @@ export function describePlan({ plan, price, trials, parameters, start }: Plan): 
     String(count),
     machine.machineType,
     describeGpus(gpusOf(machine)),
-    PROVISIONING_MODELS[plan.provisioningModel] ?? '',
+    PROVISIONING_MODELS[provisioningModelOf(machine, plan.provisioningModel)] ?? '',
   ]);
   const table = formatTable(['ROLE', 'COUNT', 'MACHINE', 'GPUS PER VM', 'PROVISIONING'], rows).split('\n');
   const searched = [...parameters.flatMap(describeParameter), ...describeStart(start)].map(
@@ -89,24 +96,26 @@ export function describePlan({ plan, price, trials, parameters, start }: Plan): 
   );
   const tuning =
     trials === null ? [] : [`trials   ${trials.max ?? '?'}, ${trials.parallel ?? '?'} at a time`, ...searched];
-  return [...table, ...tuning, ...describePrice(price)].map((line) => `  ${line}`);
+  const isMixed = plan.groups.some(({ provisioningModel }) => provisioningModel !== null);
+  return [...table, ...tuning, ...describePrice(price, isMixed)].map((line) => `  ${line}`);
 }
 
 function describeGpus(gpus: Gpus | null): string {
   return gpus === null ? '-' : `${gpus.count} × ${gpus.type}`;
 }
 
-/** Compares on-demand and Spot prices with those of the same machines on Vertex AI. */
-function describePrice(price: JobFilePrice | null): readonly string[] {
+/** Compares on-demand and Spot prices with those of the same machines on Vertex AI; first the price of a mix of both. */
+function describePrice(price: JobFilePrice | null, isMixed: boolean): readonly string[] {
   if (price === null || price.onDemandPerHour === null) {
     return ['price    unknown'];
   }
-  const { onDemandPerHour: onDemand, spotPerHour: spot, vertexPerHour: vertex, asOf, region } = price;
+  const { perHour, onDemandPerHour: onDemand, spotPerHour: spot, vertexPerHour: vertex, asOf, region } = price;
+  const mixedText = isMixed ? `${formatUsd(perHour)} per hour as requested, ` : '';
   const spotText = spot === null ? '' : `, Spot ${formatUsd(spot)}`;
   const comparison =
     vertex === null ? [] : [`         Vertex AI ${formatUsd(vertex)}: ${describeSaving(vertex, onDemand, spot)}`];
   return [
-    `price    on demand ${formatUsd(onDemand)} per hour${spotText} (list prices in ${region}, ${asOf})`,
+    `price    ${mixedText}on demand ${formatUsd(onDemand)} per hour${spotText} (list prices in ${region}, ${asOf})`,
     ...comparison,
   ];
 }

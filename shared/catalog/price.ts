@@ -1,5 +1,5 @@
 import { familyOf, findAccelerator, findMachineType, type Machine, readCatalog } from '#shared/catalog/catalog.ts';
-import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
+import { type ProvisioningModel, provisioningModelOf, type ReplicaGroup } from '#shared/domain/job-spec.ts';
 
 /** A list price, without boot disks, IP addresses and egress. */
 export type Price = {
@@ -11,14 +11,14 @@ export type Price = {
   readonly region: string;
 };
 
-export type CountedMachine = Machine & { readonly count: number };
+export type CountedMachine = Machine & Pick<ReplicaGroup, 'count'> & Partial<Pick<ReplicaGroup, 'provisioningModel'>>;
 
 /**
- * Compute Engine's price of machines per hour. Flex-start has its own prices, lower than on demand except for G2
- * (Compute Engine docs, "About Flex-start VMs").
+ * Compute Engine's price of machines per hour, in a job with this provisioning model. Flex-start has its own prices,
+ * lower than on demand except for G2 (Compute Engine docs, "About Flex-start VMs").
  */
 export function priceOf(machines: readonly CountedMachine[], provisioningModel: ProvisioningModel): Price {
-  return sumOf(machines, (machine) => machinePerHourUsd(machine, provisioningModel));
+  return sumOf(machines, (machine) => machinePerHourUsd(machine, provisioningModelOf(machine, provisioningModel)));
 }
 
 /** Vertex AI's price of custom training on demand: Compute Engine's price with a premium. */
@@ -29,7 +29,7 @@ export function vertexPriceOf(machines: readonly CountedMachine[]): Price {
   });
 }
 
-function sumOf(machines: readonly CountedMachine[], perHourUsdOf: (machine: Machine) => number | null): Price {
+function sumOf(machines: readonly CountedMachine[], perHourUsdOf: (machine: CountedMachine) => number | null): Price {
   const { asOf, priceRegion } = readCatalog();
   const perHourUsd = machines.reduce<number | null>((sum, machine) => {
     const own = perHourUsdOf(machine);

@@ -1,6 +1,6 @@
 import { countGpus, findMachineType, gpusOf, type Machine, readCatalog } from '#shared/catalog/catalog.ts';
 import type { QuotaLimit } from '#shared/domain/event.ts';
-import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
+import { type JobSpec, provisioningModelOf, type ReplicaGroup } from '#shared/domain/job-spec.ts';
 
 /** VMs of one kind, with what quotas count of them. */
 export type CountedVms = Pick<ReplicaGroup, 'count' | 'machineType' | 'accelerator' | 'bootDiskGib' | 'bootDiskType'>;
@@ -50,6 +50,21 @@ export function quotaDemandOf(
     }
   }
   return null;
+}
+
+/**
+ * The groups of a job that a quota counts: the preemptible quotas count no on-demand VMs. Spot VMs use the standard
+ * quotas only in a project without preemptible ones (Compute Engine docs, "Create and use Spot VMs").
+ */
+export function groupsCountedBy(
+  metric: string,
+  { replicaGroups, provisioningModel }: Pick<JobSpec, 'replicaGroups' | 'provisioningModel'>,
+  { isSpotInStandard }: { readonly isSpotInStandard: boolean },
+): readonly ReplicaGroup[] {
+  const isPreemptible = metric.startsWith('PREEMPTIBLE_');
+  return replicaGroups.filter((group) =>
+    provisioningModelOf(group, provisioningModel) === 'STANDARD' ? !isPreemptible : isPreemptible || isSpotInStandard,
+  );
 }
 
 /** GPUs of a type as metrics name it (`T4`, `A100_80GB`, `H100`); of all types if null. */

@@ -31,11 +31,15 @@ export const CAPACITY_FAILURE_HALF_LIFE_MS = 600_000;
 /** Failures older than this are ignored and may be deleted. */
 export const CAPACITY_FAILURE_AGE_MS_MAX = 10 * CAPACITY_FAILURE_HALF_LIFE_MS;
 
-/** Identifies the machines that a job needs: jobs with equal keys compete for the same stock. */
-export function machineKeyOf(job: Pick<Job, 'spec'>): string {
-  const groups = job.spec.replicaGroups.map(({ machineType, accelerator }) =>
-    accelerator === null ? machineType : `${machineType}+${accelerator.count}x${accelerator.type}`,
-  );
+/**
+ * Identifies the machines that a job needs: jobs with equal keys compete for the same stock. Machines of another
+ * provisioning model than the job's have it in their name.
+ */
+export function machineKeyOf({ spec }: Pick<Job, 'spec'>): string {
+  const groups = spec.replicaGroups.map(({ machineType, accelerator, provisioningModel }) => {
+    const machine = accelerator === null ? machineType : `${machineType}+${accelerator.count}x${accelerator.type}`;
+    return provisioningModel === null ? machine : `${machine}:${provisioningModel}`;
+  });
   return [...new Set(groups)].sort().join(',');
 }
 

@@ -97,8 +97,18 @@ const replicaGroupSchema = z.object({
   reservation: reservationSchema.nullable().default(null),
   /** The program that this group runs instead of the job's program; null for the job's program. */
   program: programSchema.nullable().default(null),
+  /** That of the group's VMs instead of the job's; null for the job's. None beside FLEX_START. */
+  provisioningModel: provisioningModelSchema.nullable().default(null),
 });
 export type ReplicaGroup = Stated<typeof replicaGroupSchema>;
+
+/** The provisioning model of a group's VMs in a job, or in a placement, that has `model`. */
+export function provisioningModelOf(
+  group: Partial<Pick<ReplicaGroup, 'provisioningModel'>>,
+  model: ProvisioningModel,
+): ProvisioningModel {
+  return group.provisioningModel ?? model;
+}
 
 /**
  * Settings that job file, JobSpec and the agent's configuration carry under the same name. Absent options have

@@ -46,6 +46,8 @@ export type JobFileValidation = {
 export type Trials = { readonly max: number | null; readonly parallel: number | null };
 
 export type JobFilePrice = {
+  /** The price of the machines as requested; on demand if that of Flex-start is not known. */
+  readonly perHour: number | null;
   readonly onDemandPerHour: number | null;
   readonly spotPerHour: number | null;
   readonly vertexPerHour: number | null;
@@ -174,10 +176,13 @@ function parallelTrials(trials: Trials | null): number {
   return Math.min(parallel, trials?.max ?? parallel);
 }
 
-function describePrice({ groups }: JobPlan, trialCount: number): JobFilePrice {
-  const machines = groups.map((group) => ({ ...group, count: group.count * trialCount }));
+function describePrice({ groups, provisioningModel }: JobPlan, trialCount: number): JobFilePrice {
+  const requested = groups.map((group) => ({ ...group, count: group.count * trialCount }));
+  const machines = requested.map((group) => ({ ...group, provisioningModel: null }));
   const onDemand = priceOf(machines, 'STANDARD');
+  const perHour = priceOf(requested, provisioningModel).perHourUsd;
   return {
+    perHour: provisioningModel === 'FLEX_START' ? (perHour ?? onDemand.perHourUsd) : perHour,
     onDemandPerHour: onDemand.perHourUsd,
     spotPerHour: priceOf(machines, 'SPOT').perHourUsd,
     vertexPerHour: vertexPriceOf(machines).perHourUsd,

@@ -36,7 +36,14 @@ export const jobViewSchema = z.object({
   attempt: z.int(),
   placement: z.object({ zone: z.string(), provisioningModel: z.string(), machineImage: z.string() }).nullable(),
   machines: z.array(
-    z.object({ role: z.string(), count: z.int(), machineType: z.string(), accelerator: z.string().nullable() }),
+    z.object({
+      role: z.string(),
+      count: z.int(),
+      machineType: z.string(),
+      accelerator: z.string().nullable(),
+      /** Absent for that of the placement. */
+      provisioningModel: z.string().optional(),
+    }),
   ),
   /** Those of containers, a row for each group; empty for jobs without containers. */
   images: z.array(imageViewSchema).default([]),

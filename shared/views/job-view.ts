@@ -56,11 +56,12 @@ export function viewCommon(submitted: Submitted) {
 }
 
 export function viewMachines({ replicaGroups }: Pick<JobSpec, 'replicaGroups'>): JobView['machines'] {
-  return replicaGroups.map(({ role, count, machineType, accelerator }) => ({
+  return replicaGroups.map(({ role, count, machineType, accelerator, provisioningModel }) => ({
     role,
     count,
     machineType,
     accelerator: accelerator === null ? null : `${accelerator.count} x ${accelerator.type}`,
+    ...(provisioningModel !== null && { provisioningModel }),
   }));
 }
 

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { JobView } from '#shared/protocol/job-view.ts';
 import {
   type CloudUnderTest,
   packFiles,
@@ -67,13 +68,18 @@ it.each([
   { fault: 'preemption', action: 'preempt', replica: 'master-0', cause: 'PREEMPTED' },
   { fault: 'reset', action: 'reset', replica: 'worker-1', cause: 'VM_TERMINATED' },
 ] as const)(
-  'a cluster continues in a new attempt after a $fault of $replica, although its peers exit with status 1',
+  'a cluster with Spot workers continues after a $fault of $replica, although its peers exit with status 1',
   async ({ action, replica, cause }) => {
     const jobId = `${action}_${replica.replace('-', '_')}`;
-    await submit(jobId);
+    await submit(jobId, { count: 2, spot: true });
     const checkpoint = await until('a checkpoint', () => readCheckpoint(jobId));
     const running = await cloud.awaitJob(jobId, ({ state }) => state === 'RUNNING');
     const member = running.replicas.find((each) => each.replica === replica);
+    expect(await Promise.all(running.replicas.map((each) => describeVm(running, each)))).toEqual([
+      'master-0 STANDARD',
+      'worker-0 SPOT',
+      'worker-1 SPOT',
+    ]);
 
     expect((await cloud.act(`/vms/${member?.vmName}:${action}`)).ok).toBe(true);
 
@@ -112,6 +118,14 @@ it('a cluster with an exception in one replica fails with its traceback, althoug
   expect(cause?.evidence.at(-1)).toBe('ValueError: the loss of replica 1 in step 2 is inf');
   expect(JSON.stringify(await cloud.readLog('raising'))).toContain('connection closed');
 });
+
+/** The provisioning model of a replica's VM, as Compute Engine knows it. */
+async function describeVm({ placement }: JobView, { replica, vmName }: JobView['replicas'][number]): Promise<string> {
+  const { compute, projectId } = cloud.endpoints;
+  const url = `${compute}/compute/v1/projects/${projectId}/zones/${placement?.zone}/instances/${vmName}`;
+  const { scheduling } = (await (await fetch(url)).json()) as { scheduling: { provisioningModel: string } };
+  return `${replica} ${scheduling.provisioningModel}`;
+}
 
 function stepOf(checkpoint: string | undefined): number {
   const index = JSON.parse(checkpoint ?? '[]') as readonly { readonly step: number }[];

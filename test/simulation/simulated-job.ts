@@ -1,5 +1,5 @@
 import type { Job } from '#shared/domain/job.ts';
-import type { ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
+import type { ProvisioningModel, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
@@ -15,7 +15,7 @@ export type Shape = {
   readonly provisioningModel?: ProvisioningModel;
   readonly keepOnFailureMs?: number;
   /** Replica groups besides the master. */
-  readonly others?: readonly { readonly role: Role; readonly count: number }[];
+  readonly others?: readonly (Pick<ReplicaGroup, 'role' | 'count'> & Partial<ReplicaGroup>)[];
 };
 
 /** A job that was accepted at this time, with three zones; a single replica by default. */

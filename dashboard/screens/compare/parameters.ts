@@ -1,6 +1,6 @@
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
-import { summarizeMachines } from '#shared/views/describe/describe-machines.ts';
+import { listModels, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
 
 /** The values that distinguish a job, by name: its arguments, machine and labels. */
 export type Parameters = Readonly<Record<string, string>>;
@@ -39,10 +39,11 @@ export function readArguments(args: readonly string[]): Parameters {
 export function parametersOf(view: JobView, definition: JobDefinition | undefined): Parameters {
   const { machines, gpus } = summarizeMachines(view.machines);
   const model = view.placement?.provisioningModel ?? view.timeline.at(-1)?.provisioningModel;
+  const models = listModels(view.machines, model);
   return {
     ...readArguments(definition?.args ?? []),
     machine: gpus === null ? machines : `${machines} with ${gpus}`,
-    ...(model === undefined || model === null ? {} : { provisioning: model.toLowerCase() }),
+    ...(models.length > 0 && { provisioning: models.join(' + ').toLowerCase() }),
     ...Object.fromEntries(Object.entries(view.labels).map(([name, value]) => [`label ${name}`, value])),
   };
 }

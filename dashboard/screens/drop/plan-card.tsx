@@ -1,7 +1,7 @@
 import type { SubmissionVerdict } from '#shared/protocol/submission.ts';
 import { formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
-import { describeGroup } from '#shared/views/describe/describe-machines.ts';
+import { describeGroup, listModels } from '#shared/views/describe/describe-machines.ts';
 
 type Plan = NonNullable<SubmissionVerdict['plan']>;
 
@@ -14,6 +14,7 @@ const MODELS: Readonly<Record<string, string>> = {
 /** The machines of a job and what they cost. */
 export function PlanCard({ plan }: { readonly plan: Plan }) {
   const { perHourUsd, onDemandPerHourUsd, runningSecondsMax, trials } = plan;
+  const models = listModels(plan.machines, plan.provisioningModel).map((model) => MODELS[model] ?? model);
   const hasDiscount = perHourUsd !== null && onDemandPerHourUsd !== null && perHourUsd < onDemandPerHourUsd;
   const costMaxUsd =
     perHourUsd === null || runningSecondsMax === null ? null : (perHourUsd * runningSecondsMax) / 3_600;
@@ -26,9 +27,7 @@ export function PlanCard({ plan }: { readonly plan: Plan }) {
             <li key={group.role}>{describeGroup(group)}</li>
           ))}
         </ul>
-        <p class="muted">
-          {MODELS[plan.provisioningModel] ?? plan.provisioningModel} · {plan.region}
-        </p>
+        <p class="muted">{[...models, plan.region].join(' · ')}</p>
         {trials !== null && (
           <p class="muted">
             A tuning of {trials.max ?? '?'} trials, {trials.parallel ?? '?'} at once; the price is that of the trials

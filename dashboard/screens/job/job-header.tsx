@@ -9,7 +9,7 @@ import type { JobView } from '#shared/protocol/job-view.ts';
 import { formatPercent } from '#shared/text/format-number.ts';
 import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
-import { PROVISIONING_MODELS, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
+import { listModels, PROVISIONING_MODELS, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
 
 type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
 
@@ -44,7 +44,7 @@ function JobFacts({ job, now }: Pick<Props, 'job' | 'now'>) {
   const { machines, gpus } = summarizeMachines(job.machines);
   const last = job.timeline.at(-1);
   const zone = job.placement?.zone ?? last?.zone ?? null;
-  const model = job.placement?.provisioningModel ?? last?.provisioningModel ?? null;
+  const models = listModels(job.machines, job.placement?.provisioningModel ?? last?.provisioningModel);
   const { perHourUsd, totalUsd } = job.price;
   const ran = ranMs(job, now);
   return (
@@ -56,7 +56,9 @@ function JobFacts({ job, now }: Pick<Props, 'job' | 'now'>) {
       {job.tuning === null && (
         <Fact name="Zone">
           {zone ?? '–'}
-          {model !== null && <span class="fact-more">{PROVISIONING_MODELS[model] ?? model}</span>}
+          {models.length > 0 && (
+            <span class="fact-more">{models.map((model) => PROVISIONING_MODELS[model] ?? model).join(' + ')}</span>
+          )}
         </Fact>
       )}
       <Fact name={job.endTime === null ? 'Cost so far' : 'Cost'} title="List prices of Compute Engine">

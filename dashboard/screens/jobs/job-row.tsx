@@ -14,7 +14,7 @@ import { formatValue } from '#shared/text/format-number.ts';
 import { formatAgo, formatDuration, formatSpan } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 import { describeKeptBriefly } from '#shared/views/describe/describe-kept.ts';
-import { summarizeMachines } from '#shared/views/describe/describe-machines.ts';
+import { listModels, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
 import { isEnded } from '#shared/views/describe/is-ended.ts';
 
 type Props = {
@@ -79,13 +79,13 @@ function JobName({ job }: Pick<Props, 'job'>) {
 
 function MachinesCell({ job }: Pick<Props, 'job'>) {
   const { machines, gpus } = summarizeMachines(job.machines);
-  const isSpot = (job.placement ?? job.timeline.at(-1))?.provisioningModel === 'SPOT';
+  const model = (job.placement ?? job.timeline.at(-1))?.provisioningModel;
   return (
     <>
       <span class="job-line truncate">{gpus ?? machines}</span>
       <span class="job-line muted truncate" title={machines}>
         {gpus === null ? (job.placement?.zone ?? '') : machines}
-        {isSpot && <span class="tag job-spot">Spot</span>}
+        {listModels(job.machines, model).includes('SPOT') && <span class="tag job-spot">Spot</span>}
       </span>
     </>
   );

@@ -75,6 +75,8 @@ export type PoolDraft = {
   readonly bootDiskGib?: Located<number> | undefined;
   readonly bootDiskType?: Located<string> | undefined;
   readonly reservation?: ReservationDraft | undefined;
+  /** Whether its VMs are Spot VMs, whatever those of the job are; never set for the master. */
+  readonly spot?: Located<boolean> | undefined;
   readonly program: ProgramDraft;
 };
 

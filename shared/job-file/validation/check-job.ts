@@ -18,7 +18,7 @@ import {
 import { checkJobId, checkLabels } from '#shared/job-file/validation/check-names.ts';
 import { checkNotify } from '#shared/job-file/validation/check-notify.ts';
 import { checkPrograms, type ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
-import { checkProvisioning } from '#shared/job-file/validation/check-provisioning.ts';
+import { checkProvisioning, ownModelOf } from '#shared/job-file/validation/check-provisioning.ts';
 import { checkRegion } from '#shared/job-file/validation/check-region.ts';
 import { checkReservation } from '#shared/job-file/validation/check-reservation.ts';
 import { checkSecrets } from '#shared/job-file/validation/check-secrets.ts';
@@ -80,7 +80,7 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
     const others = Object.values(programs.ofRole).filter((program) => program !== null);
     warnOfBuckets([programs.program, ...others], parts.jobDir, findings);
   }
-  const groups = checkPools(draft, { machines, programs }, findings);
+  const groups = checkPools(draft, { machines, programs, provisioningModel }, findings);
   const plan = isNonEmpty(groups) && provisioningModel !== null ? { groups, provisioningModel } : null;
   checkTuningJob(draft, { jobId, study: choices.study, plan }, findings);
   const isValid = findings.problems.length === 0 && plan !== null && regionCheck !== null && isComplete(parts);
@@ -102,10 +102,18 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
   };
 }
 
-type Planned = { readonly machines: readonly PlannedGroup[] | null; readonly programs: ProgramsCheck | null };
+type Planned = {
+  readonly machines: readonly PlannedGroup[] | null;
+  readonly programs: ProgramsCheck | null;
+  readonly provisioningModel: ProvisioningModel | null;
+};
 
 /** The groups that would run; empty if machines are invalid, whose other settings are still checked. */
-function checkPools({ pools }: JobDraft, { machines, programs }: Planned, findings: Findings): readonly ReplicaGroup[] {
+function checkPools(
+  { pools }: JobDraft,
+  { machines, programs, provisioningModel }: Planned,
+  findings: Findings,
+): readonly ReplicaGroup[] {
   if (machines === null) {
     for (const pool of pools) {
       checkDisk(pool, { machineType: pool.machineType?.value ?? '', accelerator: null }, findings);
@@ -120,6 +128,7 @@ function checkPools({ pools }: JobDraft, { machines, programs }: Planned, findin
     ...checkDisk(pool, machine, findings),
     reservation: checkReservation(pool, findings),
     program: programs?.ofRole[role] ?? null,
+    provisioningModel: ownModelOf(pool, provisioningModel),
   }));
 }
 

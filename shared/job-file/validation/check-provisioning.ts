@@ -1,7 +1,7 @@
 import { findMachineType, type Machine } from '#shared/catalog/catalog.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 import { parseDurationMs } from '#shared/job-file/draft/duration.ts';
-import { type Dialect, fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { type Dialect, fieldPath, type JobDraft, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { addOnce, quote } from '#shared/job-file/parser/record-findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
@@ -35,7 +35,7 @@ const MODEL_PHRASES = { STANDARD: 'on demand', SPOT: 'as a Spot VM', FLEX_START:
 
 const FLEX_START_DAYS_MAX = 7;
 
-/** The provisioning model of the VMs; null if it is invalid or not available for the machines. */
+/** The provisioning model of the job's VMs; null if it, or a group's own, is invalid or not available for machines. */
 export function checkProvisioning(
   draft: JobDraft,
   machines: readonly PlannedGroup[] | null,
@@ -46,12 +46,22 @@ export function checkProvisioning(
     return null;
   }
   const vms = machines?.filter(({ isTpu }) => !isTpu) ?? [];
-  const areAvailable = vms.map((group) => isAvailable(group, { draft, model }, findings)).every(Boolean);
+  const areAvailable = vms
+    .map((group) => isAvailable(group, { draft, model: ownModelOf(group.pool, model) ?? model }, findings))
+    .every(Boolean);
   const isFlexStartValid = model !== 'FLEX_START' || checkFlexStart(draft, vms, findings);
   if (model === 'FLEX_START' && isFlexStartValid) {
     warnOfAssembly(draft, vms, findings);
   }
   return areAvailable && isFlexStartValid ? model : null;
+}
+
+/** The provisioning model of a group that has another one than the job; null for the job's. */
+export function ownModelOf({ spot }: PoolDraft, model: ProvisioningModel | null): ProvisioningModel | null {
+  if (spot?.value === true) {
+    return model === 'SPOT' ? null : 'SPOT';
+  }
+  return spot !== undefined && model === 'SPOT' ? 'STANDARD' : null;
 }
 
 function readStrategy({ dialect, strategy }: JobDraft, findings: Findings): ProvisioningModel | null {
@@ -79,11 +89,13 @@ type Provisioning = { readonly draft: JobDraft; readonly model: ProvisioningMode
  */
 function isAvailable({ machine, pool }: PlannedGroup, { draft, model }: Provisioning, findings: Findings): boolean {
   const isReserved = pool.reservation?.type?.value === 'SPECIFIC_RESERVATION';
-  const location = locationOf(pool.machineType ?? draft.scaleTier ?? { path: fieldPath(draft.dialect, 'machineType') });
+  const location = locationOf(
+    pool.spot ?? pool.machineType ?? draft.scaleTier ?? { path: fieldPath(draft.dialect, 'machineType') },
+  );
   if (isReserved && model !== 'STANDARD') {
     const what = model === 'SPOT' ? 'Spot VMs' : 'VMs with FLEX_START';
     const message = `${what} cannot consume a reservation.`;
-    const remedy = 'Remove the reservation or the strategy.';
+    const remedy = `Remove the reservation or ${pool.spot?.path ?? 'the strategy'}.`;
     const where = pool.reservation?.type ?? pool.machineType ?? location;
     addOnce(findings.problems, { code: 'RESERVATION_NOT_USABLE', message, remedy, ...locationOf(where) });
     return false;
@@ -95,7 +107,8 @@ function isAvailable({ machine, pool }: PlannedGroup, { draft, model }: Provisio
   const code = models.length === 0 ? 'RESERVATION_NEEDED' : 'WRONG_PROVISIONING_MODEL';
   const how = models.length === 0 ? 'without a reservation' : MODEL_PHRASES[model];
   const message = `${machine.machineType} is not available ${how}.`;
-  addOnce(findings.problems, { code, message, remedy: suggestModels(models, draft.dialect), ...location });
+  const remedy = pool.spot && `Remove ${pool.spot.path}, or choose another machine type.`;
+  addOnce(findings.problems, { code, message, remedy: remedy ?? suggestModels(models, draft.dialect), ...location });
   return false;
 }
 
@@ -124,6 +137,12 @@ function checkFlexStart(
     const message = `With FLEX_START a job can run for at most ${FLEX_START_DAYS_MAX} days, but ${maxRunningTime.path} is ${maxRunningTime.value}.`;
     const remedy = `Write ${FLEX_START_DAYS_MAX * 86_400}s or less.`;
     findings.problems.push({ code: 'FLEX_START_TOO_LONG', message, remedy, ...locationOf(maxRunningTime) });
+  }
+  const spot = groups.find(({ pool }) => pool.spot?.value === true)?.pool.spot;
+  if (spot !== undefined) {
+    const message = `With FLEX_START all machines are requested alike, so ${spot.path} cannot be true.`;
+    const remedy = `Remove ${spot.path} or flexStart.`;
+    findings.problems.push({ code: 'CONFLICTING_FIELDS', message, remedy, ...locationOf(spot) });
   }
   const [first] = groups;
   const other = groups.find(({ machine }) => first !== undefined && !isSame(machine, first.machine));

@@ -13,8 +13,16 @@ export type Created =
   | { readonly instances: readonly Instance[] }
   /** `startedVms`: how many do not wait any more, and are billed. */
   | { readonly pendingUntil: TimestampMs; readonly startedVms: number }
-  /** `vmsCreated`: how many were created and deleted again, at most. */
-  | { readonly failure: VmCreateFailure; readonly vmsCreated: number; readonly areVmsGone: boolean };
+  | CreationFailure;
+
+export type CreationFailure = {
+  readonly failure: VmCreateFailure;
+  /** The VM that failed, if it was one of them. */
+  readonly failed?: VmRequest;
+  /** How many were created and deleted again, at most. */
+  readonly vmsCreated: number;
+  readonly areVmsGone: boolean;
+};
 
 export type VmPorts = { readonly vms: VmCreation; readonly timeouts: Timeouts };
 
@@ -57,7 +65,8 @@ export async function createVms(
     const areVmsGone = await areAllGone(
       requests.map((request) => (created.has(request) ? vms.delete(request) : deleteOwn(vms, request))),
     );
-    return { failure: failed.failure, vmsCreated: answers.filter(isBilled).length, areVmsGone };
+    const { failure, request } = failed;
+    return { failure, failed: request, vmsCreated: answers.filter(isBilled).length, areVmsGone };
   }
   const rejected = answers.find((answer) => answer.status === 'rejected');
   if (rejected !== undefined) {

@@ -1,8 +1,8 @@
-import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
+import { groupsCountedBy, quotaDemandOf } from '#shared/catalog/quota-demand.ts';
 import { CAPACITY_FAILURE_AGE_MS_MAX, chooseZone, faultyGpuOf, machineKeyOf } from '#shared/domain/capacity.ts';
 import { causeOf, classOf } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/effect.ts';
-import type { EventOf, VmCreateFailure } from '#shared/domain/event.ts';
+import type { EventOf } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
   type Instance,
@@ -25,7 +25,7 @@ import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-ev
 import { type ExceededLimit, findExceededLimit } from '#shared/use-cases/limits/vm-usage.ts';
 import { causeFields, logDecision } from '#shared/use-cases/log-lines.ts';
 import {
-  type Created,
+  type CreationFailure,
   createVms,
   findPendingVms,
   type ProvisionContext,
@@ -183,16 +183,17 @@ function describeEarlier(earlier: readonly WaitingJob[]) {
       };
 }
 
-type Failure = Extract<Created, { readonly failure: VmCreateFailure }>;
-
 async function reportFailure(
   ports: ProvisionPorts,
   job: JobIn<'PREPARING'>,
-  { failure, vmsCreated, areVmsGone, now }: Failure & { readonly now: TimestampMs },
+  { now, ...created }: CreationFailure & { readonly now: TimestampMs },
 ): Promise<void> {
   const { jobId, attempt, placement, placedAt, spec } = job;
-  logCreateFailure(ports, job, failure);
-  const quotaDemand = failure.quota === undefined ? null : quotaDemandOf(spec.replicaGroups, failure.quota);
+  const { failure, failed, vmsCreated, areVmsGone } = created;
+  logCreateFailure(ports, job, created);
+  const { quota } = failure;
+  const counts = { isSpotInStandard: failed?.provisioningModel !== 'STANDARD' };
+  const quotaDemand = quota === undefined ? null : quotaDemandOf(groupsCountedBy(quota.metric, spec, counts), quota);
   if (!allReplicasCreated(job)) {
     // The other VMs of the cluster are deleted: neither their exits nor their expired leases may end the attempt.
     await ports.replicas.clearLeases(jobId, attempt);
@@ -214,10 +215,15 @@ async function reportFailure(
   }
 }
 
-function logCreateFailure({ logger }: ProvisionPorts, job: JobIn<'PREPARING'>, { cause }: VmCreateFailure): void {
+function logCreateFailure(
+  { logger }: ProvisionPorts,
+  job: JobIn<'PREPARING'>,
+  { failure: { cause }, failed }: CreationFailure,
+): void {
   const { jobId, attempt, placementRound, spec } = job;
-  const { zone, provisioningModel } = job.placement;
-  const [{ machineType }] = spec.replicaGroups;
+  const { zone } = job.placement;
+  const { machineType } = failed ?? spec.replicaGroups[0];
+  const { provisioningModel } = failed ?? job.placement;
   const message = `${machineType} could not be created in ${zone}: ${cause.code}`;
   const where = { jobId, attempt, placementRound, zone, provisioningModel, machineType };
   logDecision(logger, { decision: 'CREATE_FAILED', message, ...where, ...causeFields(cause.code) });

@@ -1,4 +1,5 @@
 import { type JobIn, type ReplicaId, remainingRunningMs } from '#shared/domain/job.ts';
+import { provisioningModelOf } from '#shared/domain/job-spec.ts';
 import { waitDeadlineOf } from '#shared/domain/rules/limits.ts';
 import {
   CAPACITY_WAIT_MS_MAX,
@@ -26,6 +27,7 @@ export type VmContext = { readonly settings: VmSettings; readonly timeouts: Time
 /** The request for one replica's VM, a pure function of job and settings, so that a repeated request is identical. */
 export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { settings, timeouts }: VmContext): VmRequest {
   const group = groupOf(job.spec, replica.role);
+  const provisioningModel = provisioningModelOf(group, job.placement.provisioningModel);
   const remainingMs = Math.max(REMAINING_MS_MIN, remainingRunningMs(job));
   // maxRunningTime counts from the master's start. Other programs may have started, and waited, a whole setup earlier.
   const programMs = replica.role === 'master' ? remainingMs : remainingMs + SETUP_MS_MAX;
@@ -40,7 +42,7 @@ export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { setti
     attempt: job.attempt,
     machineType: group.machineType,
     accelerator: group.accelerator,
-    provisioningModel: job.placement.provisioningModel,
+    provisioningModel,
     machineImage: job.placement.machineImage,
     bootDiskGib: group.bootDiskGib,
     bootDiskType: group.bootDiskType,
@@ -51,7 +53,7 @@ export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { setti
     kmsKeyName: job.spec.kmsKeyName,
     labels: job.spec.labels,
     capacityWaitSeconds: capacityWaitSecondsOf(job),
-    maxRunSeconds: Math.min(MAX_RUN_SECONDS_MAX[job.placement.provisioningModel], Math.ceil(aliveMs / 1_000)),
+    maxRunSeconds: Math.min(MAX_RUN_SECONDS_MAX[provisioningModel], Math.ceil(aliveMs / 1_000)),
     metadata: {
       'startup-script': settings.startupScript,
       'shutdown-script': settings.shutdownScript,

@@ -1,6 +1,6 @@
-import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
+import { groupsCountedBy, quotaDemandOf } from '#shared/catalog/quota-demand.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
-import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
+import { type JobSpec, type ProvisioningModel, provisioningModelOf } from '#shared/domain/job-spec.ts';
 import { findExceeded, isVmLimitName } from '#shared/domain/vm-limits.ts';
 import { isBefore, type WaitingJob, zonesOf } from '#shared/domain/waiting-order.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
@@ -59,18 +59,16 @@ function needs(job: Job, { waitsFor, spec }: WaitingJob): boolean {
       !isAdmitted && findExceeded(usageOfPlacement(job.spec), { [waitsFor.metric]: { max: waitsFor.limit } }) === null
     );
   }
-  const demand = quotaDemandOf(job.spec.replicaGroups, waitsFor);
-  const isIn = zonesOf(waitsFor, job).length > 0 && isCounted(job, waitsFor.metric, spec.provisioningModel);
-  return isIn && demand !== null && demand <= waitsFor.limit;
+  const { metric } = waitsFor;
+  // Spot VMs use a standard quota if a Spot job waits for it; of a job with others, too, at least those use it.
+  const isShown = modelsOf(spec).some(isPreemptible) || job.waitsFor?.metric === metric;
+  const isSpotInStandard = metric === 'INSTANCES' || (isShown && modelsOf(job.spec).every(isPreemptible));
+  const demand = quotaDemandOf(groupsCountedBy(metric, job.spec, { isSpotInStandard }), waitsFor);
+  return zonesOf(waitsFor, job).length > 0 && demand !== null && demand <= waitsFor.limit;
 }
 
-/**
- * Spot VMs use the standard quotas only in a project without preemptible ones (Compute Engine docs, "Create and use
- * Spot VMs"), as a Spot job shows that waits for one.
- */
-function isCounted({ spec, waitsFor }: Job, metric: string, waiting: ProvisioningModel): boolean {
-  if (spec.provisioningModel === 'STANDARD') {
-    return !metric.startsWith('PREEMPTIBLE_');
-  }
-  return waiting !== 'STANDARD' || metric === 'INSTANCES' || waitsFor?.metric === metric;
+function modelsOf({ replicaGroups, provisioningModel }: JobSpec): readonly ProvisioningModel[] {
+  return replicaGroups.map((group) => provisioningModelOf(group, provisioningModel));
 }
+
+const isPreemptible = (model: ProvisioningModel) => model !== 'STANDARD';

@@ -1,4 +1,3 @@
-import { priceOf } from '#shared/catalog/price.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { validateReading } from '#shared/job-file/validate-job-file.ts';
@@ -74,12 +73,10 @@ function planOf(ports: CheckPorts, submission: Submission, spec: JobSpec | null)
   if (plan === null || price === null) {
     return null;
   }
-  const { groups, provisioningModel } = plan;
-  const isSpot = priceOf(groups, provisioningModel).perHourUsd === priceOf(groups, 'SPOT').perHourUsd;
   return {
-    machines: viewMachines({ replicaGroups: groups }),
-    provisioningModel,
-    perHourUsd: isSpot ? price.spotPerHour : price.onDemandPerHour,
+    machines: viewMachines({ replicaGroups: plan.groups }),
+    provisioningModel: plan.provisioningModel,
+    perHourUsd: price.perHour,
     onDemandPerHourUsd: price.onDemandPerHour,
     pricesAsOf: price.asOf,
     region: spec?.region ?? price.region,

@@ -8,9 +8,15 @@ export const PROVISIONING_MODELS: Readonly<Record<string, string>> = {
   FLEX_START: 'Flex-start',
 };
 
-/** A group of machines with its role: `3 worker on a2-highgpu-1g with 1 x NVIDIA_TESLA_A100`. */
-export function describeGroup({ role, count, machineType, accelerator }: Group): string {
-  return `${count} ${role} on ${machineType}${accelerator === null ? '' : ` with ${accelerator}`}`;
+/** A group of machines with its role: `3 worker on a2-highgpu-1g with 1 x NVIDIA_TESLA_A100 (Spot)`. */
+export function describeGroup({ role, count, machineType, accelerator, provisioningModel: own }: Group): string {
+  const model = own === undefined ? '' : ` (${PROVISIONING_MODELS[own] ?? own})`;
+  return `${count} ${role} on ${machineType}${accelerator === null ? '' : ` with ${accelerator}`}${model}`;
+}
+
+/** The provisioning models of a job's machines, each once; none if that of its placement is not known. */
+export function listModels(groups: readonly Group[], model: string | null | undefined): readonly string[] {
+  return model ? [...new Set(groups.map(({ provisioningModel }) => provisioningModel ?? model))] : [];
 }
 
 /** The machines of a job in a few characters, such as `4 × a2-highgpu-1g + n1-standard-4` and `4 × A100`. */

@@ -35,6 +35,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
           bootDiskType: 'pd-ssd',
           reservation: null,
           program: null,
+          provisioningModel: null,
         },
       ],
       program: {

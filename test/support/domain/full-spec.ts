@@ -39,6 +39,7 @@ export const fullSpec: JobSpec = {
       role: 'worker',
       reservation: { kind: 'SPECIFIC', names: ['projects/p/zones/z/reservations/r'] },
       program: container,
+      provisioningModel: 'SPOT',
     },
   ],
   study: {

@@ -171,6 +171,15 @@ describe('prices', () => {
     expect(priceOf([{ machineType: 'a2-highgpu-1g', accelerator: null, count: 1 }], 'SPOT').perHourUsd).toBe(1.80385);
   });
 
+  it('are those of each group’s own provisioning model, or of the job’s', () => {
+    const spot = { ...four, provisioningModel: 'SPOT' } as const;
+    const [own, ofJob] = [priceOf([spot], 'STANDARD'), priceOf([four], 'SPOT')];
+    expect(own).toEqual(ofJob);
+    expect(own.perHourUsd).toBeLessThan(0.76);
+    expect(priceOf([four, spot], 'STANDARD').perHourUsd).toBeCloseTo(0.76 + (own.perHourUsd ?? 0));
+    expect(priceOf([{ ...four, provisioningModel: 'STANDARD' }], 'SPOT').perHourUsd).toBe(0.76);
+  });
+
   it('include a premium on Vertex AI', () => {
     expect(vertexPriceOf([{ ...four, count: 1 }]).perHourUsd).toBe(0.2185);
     expect(vertexPriceOf([{ machineType: 'a2-highgpu-8g', accelerator: null, count: 1 }]).perHourUsd).toBe(35.264496);

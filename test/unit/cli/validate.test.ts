@@ -38,6 +38,18 @@ describe('dropforge jobs validate', () => {
     );
   });
 
+  it('prints which machines are Spot VMs, and what the job costs with them', async () => {
+    await writeFile(join(work, 'mixed.yaml'), 'module: t.a\nmachine: n1-standard-4\nworkers: {count: 3, spot: true}\n');
+    const { code, stdout } = await validate('mixed.yaml');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ {2}master +1 +n1-standard-4 +- +on demand$/m);
+    expect(stdout).toMatch(/^ {2}worker +3 +n1-standard-4 +- +Spot$/m);
+    expect(stdout).toMatch(/^ {2}price +\$0\.\d+ per hour as requested, on demand \$0\.76 per hour, Spot \$0\.\d+ \(/m);
+    expect(await validateJson('mixed.yaml')).toMatchObject([
+      { runs: [{ provisioningModel: 'STANDARD' }, { role: 'worker', provisioningModel: 'SPOT' }] },
+    ]);
+  });
+
   it('says that images are not looked up, and warns where no container engine answers', async () => {
     await writeFile(join(work, 'image.yaml'), 'name: a\nimage: ghcr.io/o/digits:1\nmachine: n1-standard-4\n');
     const here = await validate('image.yaml');
@@ -104,6 +116,7 @@ describe('dropforge jobs validate', () => {
       images: [],
       trials: null,
       price: {
+        perHour: expect.any(Number),
         onDemandPerHour: expect.any(Number),
         spotPerHour: expect.any(Number),
         asOf: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import { checkProvisioning } from '#shared/job-file/validation/check-provisioning.ts';
+import { CONTEXT } from '../../support/job-file/context.ts';
 import { describeProblem } from '../../support/job-file/describe-problem.ts';
 import { custom, machinesOf, pools } from '../../support/job-file/read-machines.ts';
 
@@ -114,6 +116,49 @@ describe('the provisioning model', () => {
       'FLEX_START_MIXED_MACHINES workerPoolSpecs[1].machineSpec.machineType',
     ]);
     expect(found(withStrategy('SPOT, timeout: 604801s', l4, a100))).toEqual([]);
+  });
+
+  it.each([
+    ['workers: {count: 3, spot: true}', [null, 'SPOT']],
+    ['workers: {count: 3, spot: false}', [null, null]],
+    ['workers: 3\nevaluators: {spot: true}', [null, null, 'SPOT']],
+    ['spot: true\nworkers: {spot: true}', [null, null]],
+    ['spot: true\nworkers: {spot: false}', [null, 'STANDARD']],
+    ['flexStart: true\nworkers: {spot: false}', [null, null]],
+  ])('of a group is its own only if it differs from the job’s: %s', (text, models) => {
+    const { plan, errors } = validateJobFile(`module: t\nmachine: a2-highgpu-1g\n${text}`, {
+      fileName: 'job.yaml',
+      context: CONTEXT,
+    });
+    expect(errors).toEqual([]);
+    expect(plan?.groups.map(({ provisioningModel }) => provisioningModel)).toEqual(models);
+  });
+
+  it.each([
+    [
+      'FLEX_START of the job',
+      'gpu: L4\nflexStart: true\nworkers: {spot: true}',
+      ['CONFLICTING_FIELDS workers.spot', 'Remove workers.spot or flexStart.'],
+    ],
+    [
+      'a reservation',
+      'workers: {spot: true, reservation: [projects/p/zones/us-central1-a/reservations/r]}',
+      ['RESERVATION_NOT_USABLE workers.reservation', 'Remove the reservation or workers.spot.'],
+    ],
+    [
+      'machines that are not available as Spot VMs',
+      'workers: {machine: a4x-highgpu-4g, spot: true}',
+      ['RESERVATION_NEEDED workers.spot', 'Remove workers.spot, or choose another machine type.'],
+    ],
+    [
+      'a first machine that is not available on demand',
+      'machine: a3-highgpu-1g\nworkers: {spot: true}',
+      ['WRONG_PROVISIONING_MODEL machine', 'Write spot: true or flexStart: true, or choose another machine type.'],
+    ],
+  ])('of Spot workers is rejected with %s', (_, text, expected) => {
+    const { model, found: problems } = provisioningOf(`module: t\n${text}`);
+    expect(model).toBeNull();
+    expect(problems.map((problem) => [describeProblem(problem), problem.remedy])).toEqual([expected]);
   });
 
   it('does not apply to TPUs', () => {

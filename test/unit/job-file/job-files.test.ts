@@ -90,6 +90,7 @@ describe('job files', () => {
           bootDiskType: 'pd-ssd',
           reservation: null,
           program: null,
+          provisioningModel: null,
         },
       ],
       program: {

@@ -98,6 +98,17 @@ describe('reading Dropforge’s own format', () => {
     ]);
   });
 
+  it('reads Spot VMs of a group, which takes no reservation from the first machine', () => {
+    const workersOf = (group: string) =>
+      valuesOf(readOwn(`module: t\nmachine: a2-highgpu-1g\nreservation: any\nworkers: ${group}`).draft.pools[1]);
+    const worker = { role: 'worker', count: 3, machineType: 'a2-highgpu-1g', accelerator: {} };
+    const reservation = { type: 'ANY_RESERVATION', values: [] };
+    const program = { environment: [] };
+    expect(workersOf('{count: 3, spot: true}')).toEqual({ ...worker, spot: true, program });
+    expect(workersOf('{count: 3, spot: false}')).toEqual({ ...worker, reservation, spot: false, program });
+    expect(workersOf('3')).toEqual({ ...worker, reservation, program });
+  });
+
   it.each([
     ['{ min: 0, max: 1 }', 'DOUBLE'],
     ['{ min: 0, max: 1, type: integer }', 'INTEGER'],

@@ -43,6 +43,7 @@ describe('validateJobFile', () => {
     expect(cluster).toEqual({ master: ['n1-standard-32', { NVIDIA_TESLA_K80: 8 }] });
     expect(warnings.map(({ code }) => code)).toContain('ACCELERATOR_REPLACED');
     expect(price).toEqual({
+      perHour: 2.91999,
       onDemandPerHour: 2.91999,
       spotPerHour: 1.05256,
       vertexPerHour: 3.357988,
@@ -68,6 +69,13 @@ describe('validateJobFile', () => {
       verdict: 'valid',
       codes: ['PLACEHOLDER', 'PLACEHOLDER'],
     });
+  });
+
+  it('has the price of Spot workers beside an on-demand master, and of all machines on demand and as Spot VMs', () => {
+    const priceOf = (text: string) => validate(`module: t.a\nmachine: n1-standard-4\n${text}`).price;
+    const [alone, mixed, all] = ['', 'workers: {count: 3, spot: true}', 'workers: 3'].map(priceOf);
+    expect(mixed?.perHour).toBeCloseTo((alone?.onDemandPerHour ?? 0) + 3 * (alone?.spotPerHour ?? 0));
+    expect({ ...mixed, perHour: all?.perHour }).toEqual(all);
   });
 
   it('includes all concurrent trials in the price', () => {

@@ -53,7 +53,7 @@ describe('a stored job', () => {
       passesJobDir: true,
     });
     expect(job.spec.program).toMatchObject({ environment: {} });
-    expect(job.spec.replicaGroups[0]).toMatchObject({ reservation: null, program: null });
+    expect(job.spec.replicaGroups[0]).toMatchObject({ reservation: null, program: null, provisioningModel: null });
     expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0, unusedVms: 0 });
     expect([job.quotaWaitSince, job.deniedSince]).toEqual([null, null]);
     expect(job.source.submittedBy).toBeNull();

@@ -45,6 +45,15 @@ const second = place(
   20 * HOUR_MS,
 );
 
+it('requests Spot workers beside an on-demand master, with the same time to run', () => {
+  const others = [{ role: 'worker', count: 1, provisioningModel: 'SPOT' }] as const;
+  const job = place(simulatedJob('pair', 0, { maxRunningMs: 130 * 24 * HOUR_MS, others }), 0);
+  const { provisioningModel, maxRunSeconds, capacityWaitSeconds } = requestFor(job, MASTER);
+  expect([provisioningModel, capacityWaitSeconds]).toEqual(['STANDARD', null]);
+  expect(requestFor(job, WORKER)).toMatchObject({ provisioningModel: 'SPOT', maxRunSeconds, capacityWaitSeconds });
+  expect(job.placement.provisioningModel).toBe('STANDARD');
+});
+
 it('names the setting that limits the disk: the boot disk of the job, or the configuration', () => {
   const limitsWith = (diskBytesMax: number) => {
     const settings = { ...simulatedSettings, limits: { ...simulatedSettings.limits, diskBytesMax } };

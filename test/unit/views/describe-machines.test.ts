@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { summarizeMachines } from '#shared/views/describe/describe-machines.ts';
+import { describeGroup, listModels, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
 
 it('machines are counted by type', () => {
   const trainers = { machineType: 'a2-highgpu-1g', accelerator: '1 x NVIDIA_TESLA_A100' };
@@ -10,4 +10,16 @@ it('machines are counted by type', () => {
     gpus: '4 × A100',
   });
   expect(summarizeMachines([])).toEqual({ machines: '–', gpus: null });
+});
+
+it('a group has its provisioning model if it is not the job’s', () => {
+  const master = { role: 'master', count: 1, machineType: 'n1-standard-4', accelerator: null };
+  const workers = { ...master, role: 'worker', count: 3, provisioningModel: 'SPOT' };
+  expect([master, workers].map(describeGroup)).toEqual([
+    '1 master on n1-standard-4',
+    '3 worker on n1-standard-4 (Spot)',
+  ]);
+  expect(listModels([master, workers], 'STANDARD')).toEqual(['STANDARD', 'SPOT']);
+  expect(listModels([master, workers], 'SPOT')).toEqual(['SPOT']);
+  expect(listModels([master, workers], null)).toEqual([]);
 });

@@ -189,7 +189,7 @@ export const JOB_FIELDS = {
   },
   workers: group('worker', 'workers', {
     description:
-      'Further machines like the first: how many, or `count`, and what differs: `machine`, `gpu`, `disk`, `reservation`, or their program.',
+      'Further machines like the first: how many, or `count`, and what differs: `machine`, `gpu`, `disk`, `reservation`, `spot`, or their program.',
     synonyms: ['workerCount'],
   }),
   parameterServers: group('ps', 'parameterServers', {
@@ -307,7 +307,7 @@ function group(
     schema: { $ref: '#/$defs/group' },
     ...docs,
     omitted: 'none',
-    examples: [3, { count: 3, machine: 'n1-highmem-8' }],
+    examples: [3, { count: 3, machine: 'n1-highmem-8', spot: true }],
     goesTo: { spec: 'replicaGroups.1', vm: 'config.replicaCount' },
     read: (draft, found, findings) => {
       const first = { ...masterOf(draft), role, path: name };

@@ -9,7 +9,7 @@ import {
   type ReservationDraft,
 } from '#shared/job-file/draft/job-draft.ts';
 import { type Field, mappingSchema } from '#shared/job-file/fields/field.ts';
-import { count, type JsonSchema, type Kind, TEXT, wholeNumber } from '#shared/job-file/fields/kind.ts';
+import { count, flag, type JsonSchema, type Kind, TEXT, wholeNumber } from '#shared/job-file/fields/kind.ts';
 import { type Row, readMapping } from '#shared/job-file/fields/table.ts';
 import { inPool } from '#shared/job-file/fields/targets.ts';
 import { GPUS } from '#shared/job-file/formats/dropforge/gpus.ts';
@@ -119,7 +119,13 @@ export const GROUP_FIELDS = {
   reservation: {
     ...inPool('reservation', RESERVATION),
     description: 'The reserved capacity that they may use.',
-    omitted: "the first machine's",
+    omitted: "the first machine's; none with `spot`",
+  },
+  spot: {
+    ...inPool('spot', flag()),
+    description: 'Whether they are Spot VMs; the first machine stays as the job says, such as on demand.',
+    omitted: "the job's",
+    examples: [true],
   },
   ...GROUP_PROGRAM_FIELDS,
 } as const satisfies Readonly<Record<string, Field & Row<PoolDraft>>>;
@@ -152,7 +158,8 @@ export function machineTypeFor({ type, count: number }: AcceleratorDraft): Locat
 
 /**
  * Further machines, like the first one except for their own fields, which may be a program. Machine, GPU and
- * reservation belong together: a group that sets machine or gpu takes none of the three from the first machine.
+ * reservation belong together: a group that sets machine or gpu takes none of the three from the first machine. Spot
+ * VMs take no reservation from it, which they could not consume.
  */
 export function readGroup(found: FoundNode | undefined, first: PoolDraft, findings: Findings): readonly PoolDraft[] {
   if (!hasValue(found, findings)) {
@@ -169,11 +176,12 @@ export function readGroup(found: FoundNode | undefined, first: PoolDraft, findin
   const own = readMapping(found, { table: GROUP_FIELDS, target: emptyPool(first.role, first.path) }, findings);
   const machineType = own.machineType ?? machineTypeFor(own.accelerator);
   const hasOwnMachine = (machineType ?? own.accelerator.type ?? own.accelerator.count) !== undefined;
-  const { accelerator, reservation, program, bootDiskGib, bootDiskType } = own;
+  const { accelerator, reservation, program, bootDiskGib, bootDiskType, spot } = own;
   const machine = hasOwnMachine
     ? { machineType, accelerator, reservation }
-    : { reservation: reservation ?? first.reservation };
+    : { reservation: reservation ?? (spot?.value === true ? undefined : first.reservation) };
   const hasOwnDisk = (bootDiskGib ?? bootDiskType) !== undefined;
   const number = own.count ?? { ...locationOfNode(found), value: 1 };
-  return [{ ...first, ...machine, ...(hasOwnDisk && { bootDiskGib, bootDiskType }), program, count: number }];
+  const others = { ...(hasOwnDisk && { bootDiskGib, bootDiskType }), ...(spot && { spot }) };
+  return [{ ...first, ...machine, ...others, program, count: number }];
 }

@@ -1,8 +1,14 @@
+import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteDeploymentKey } from '#infra/embedded/job-state/deployment-key.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { withPeerSecret } from '#shared/use-cases/heartbeat/peer-secret.ts';
 import {
   type CloudUnderTest,
   packFiles,
@@ -104,6 +110,27 @@ it('a healthy master saves its last checkpoint after the loss of a worker, and e
   expect(await cloud.awaitJob(jobId)).toMatchObject({ state: 'SUCCEEDED', attempt: 2 });
 });
 
+it('the secret of a running attempt is in no file of the cloud and its VMs, and its key in the database alone', async () => {
+  await submit('hidden', 1);
+  await until('a checkpoint', () => readCheckpoint('hidden'));
+  const database = openDatabase(join(cloud.dataDir, 'dropforge.db'));
+  const stored = database.sql
+    .prepare('select key from deployment_keys')
+    .all()
+    .map(({ key }) => String(key));
+  const job = (await openSqliteJobStore(database).read('hidden'))?.record;
+  const ports = { deploymentKey: openSqliteDeploymentKey(database) };
+  const answer = job && (await withPeerSecret(ports, job, { command: 'CONTINUE', reason: null }));
+  database.close();
+
+  expect(answer?.peerSecret).toMatch(/^[0-9a-f]{64}$/);
+  expect(await findFilesWith(answer?.peerSecret ?? '')).toEqual([]);
+  const filesWithKey = await findFilesWith(stored[0] ?? '');
+  expect(filesWithKey.length).toBeGreaterThan(0);
+  expect(filesWithKey.filter((name) => !/^dropforge\.db(-wal)?$/.test(name))).toEqual([]);
+  await cloud.cancel('hidden');
+});
+
 it('a cluster with an exception in one replica fails with its traceback, although its peers exit too', async () => {
   // Its own group of arguments; the master's loss stays finite.
   await submit('raising', { count: 1, args: ['--learning-rate=inf'] });
@@ -125,6 +152,13 @@ async function describeVm({ placement }: JobView, { replica, vmName }: JobView['
   const url = `${compute}/compute/v1/projects/${projectId}/zones/${placement?.zone}/instances/${vmName}`;
   const { scheduling } = (await (await fetch(url)).json()) as { scheduling: { provisioningModel: string } };
   return `${replica} ${scheduling.provisioningModel}`;
+}
+
+/** The files of the data directory, with the disks of the VMs, that have the text; files that vanish are passed over. */
+async function findFilesWith(text: string): Promise<readonly string[]> {
+  const found = promisify(execFile)('grep', ['-rlaF', '--', text, '.'], { cwd: cloud.dataDir });
+  const { stdout } = await found.catch((error: { readonly stdout: string }) => error);
+  return stdout.split('\n').flatMap((path) => (path === '' ? [] : [path.replace(/^\.\//, '')]));
 }
 
 function stepOf(checkpoint: string | undefined): number {

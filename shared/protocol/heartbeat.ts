@@ -108,14 +108,8 @@ export const heartbeatAnswerSchema = z.object({
   isEarlyStop: z.literal(true).optional(),
   /** With STOP, after an exit: for how long the VM stays for a look, unless a later answer says less. */
   keepSeconds: z.number().positive().optional(),
-  /**
-   * With CONTINUE and WAIT, to a replica of a cluster: the secret of the attempt, with which its agents speak to each
-   * other (ADR 57).
-   */
-  peerSecret: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/)
-    .optional(),
+  /** With CONTINUE and WAIT, in a cluster: the secret with which the agents of the attempt speak to each other. */
+  peerSecret: z.string().length(64).optional(),
 });
 
 export type Heartbeat = Stated<typeof heartbeatSchema>;

@@ -141,15 +141,11 @@ export const vmConfigSchema = z.object({
    * Replicas of the job, including evaluators. If more than one, programs do not start while heartbeats return WAIT.
    */
   replicaCount: z.int().min(1),
-  /** The cluster of the agents; null for a job with one replica. */
-  peers: z
-    .object({
-      /** `host:port` at which the agent of the master listens for those of the other replicas. */
-      address: z.string().regex(/^[^:]+:\d+$/),
-      /** `role-index` of every replica, the master first, including evaluators. */
-      replicas: z.array(z.string()).min(2),
-    })
-    .nullable(),
+  /**
+   * `host:port` at which the agent of the master listens for those of the other replicas, and `role-index` of every
+   * replica, the master first, including evaluators; null for a job with one replica.
+   */
+  peers: z.object({ address: z.string().min(1), replicas: z.array(z.string()).min(2) }).nullable(),
   /** GPUs that the driver must have before the program starts; 0 if that is not checked. */
   gpuCount: z.int().min(0).max(16),
   limits: limitsSchema,

@@ -12,8 +12,8 @@ it.each(['', 'c2hvcnQ=', `${'A'.repeat(64)}`])(
     const database = openDatabase(':memory:');
     const deploymentKey = openSqliteDeploymentKey(database);
     database.sql.prepare('insert into deployment_keys values (?, ?)').run('peers', key);
-    await expect(deploymentKey.read()).rejects.toThrow(
-      'The stored key of the deployment does not have 32 bytes. Delete it: the next heartbeat of a cluster creates another',
-    );
+    const error = await deploymentKey.read().catch(String);
+    expect(error).toContain('The key of the deployment is damaged. Delete it: the next heartbeat of a cluster creates');
+    expect(key !== '' && error.includes(key)).toBe(false);
   },
 );

@@ -8,11 +8,8 @@ import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environ
 import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-settings.ts';
 
-/** The port that AI Platform's clusters used (docs, "Distributed training details"). */
-const CLUSTER_PORT = 2_222;
-
-/** The port of the master's agent, beside it. */
-const PEER_PORT = 2_221;
+/** The port that AI Platform's clusters used (docs, "Distributed training details"), and that of the master's agent. */
+const [CLUSTER_PORT, PEER_PORT] = [2_222, 2_221];
 
 /**
  * The largest Hyperdisk (Compute Engine docs, "Hyperdisk limits"): a job has its VM to itself and may fill the disk.

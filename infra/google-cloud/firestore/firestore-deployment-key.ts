@@ -1,23 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import type { Firestore } from '@google-cloud/firestore';
 import { COLLECTIONS } from '#infra/google-cloud/firestore/collections.ts';
-import { DEPLOYMENT_KEY_BYTES, type DeploymentKey, decodeDeploymentKey } from '#shared/ports/deployment-key.ts';
+import { type DeploymentKey, deploymentKeySchema } from '#shared/ports/deployment-key.ts';
 
 /** The key of a deployment: one document, which a process reads once. */
 export function createFirestoreDeploymentKey(firestore: Firestore): DeploymentKey {
   const document = firestore.collection(COLLECTIONS.keys).doc('peers');
-  let read: Uint8Array | undefined;
+  let key: string | undefined;
   return {
     async read() {
-      read ??= await firestore.runTransaction(async (transaction) => {
+      key ??= await firestore.runTransaction(async (transaction) => {
         const stored = await transaction.get(document);
-        const key = stored.exists ? stored.get('key') : randomBytes(DEPLOYMENT_KEY_BYTES).toString('base64');
+        const chosen = stored.exists ? stored.get('key') : randomBytes(32).toString('base64');
         if (!stored.exists) {
-          transaction.set(document, { key });
+          transaction.set(document, { key: chosen });
         }
-        return decodeDeploymentKey(key);
+        return deploymentKeySchema.parse(chosen);
       });
-      return read;
+      return key;
     },
   };
 }

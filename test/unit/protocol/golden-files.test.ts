@@ -311,7 +311,7 @@ describe('the TypeScript sender', () => {
       bus: { publish: async () => 'id' },
       updates: noUpdates,
       timeouts: TIMEOUTS,
-      deploymentKey: { read: async () => Buffer.alloc(32, 'k') },
+      deploymentKey: { read: async () => 'k'.repeat(32) },
       logger: noLog,
     };
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer-cluster.json'));

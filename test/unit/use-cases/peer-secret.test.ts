@@ -181,7 +181,7 @@ describe('the key of the deployment and the secrets of attempts', () => {
     await ports.jobs.create(placedJob('other'), []);
     shown.push(String(await send('other', MASTER).catch((error: Error) => error.stack)));
 
-    const key = Buffer.from(await ports.deploymentKey.read());
+    const key = Buffer.from(await ports.deploymentKey.read(), 'base64');
     secrets.delete(undefined);
     expect(secrets.size).toBe(1);
     const hidden = [...secrets, key.toString('hex'), key.toString('base64'), key.toString('base64url')];

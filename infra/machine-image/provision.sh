@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prepares a VM from which an image is created: Python, NVIDIA's driver, the runtime's packages, Docker for jobs that
-# are containers. Idempotent. Requires check-image.sh in the same folder.
+# are containers, Cloud Storage FUSE for /gcs. Idempotent. Requires check-image.sh in the same folder.
 #   provision.sh install RUNTIME_FILE            installs; reboot the VM afterwards
 #   provision.sh preload IMAGE...                pulls public images, whose layers jobs do not download again
 #   provision.sh verify RUNTIME_FILE [--no-gpu]  reports what is missing
@@ -19,6 +19,9 @@ DOCKER_VERSION=28.5.2
 CONTAINERD_VERSION=1.7.28
 # renovate: datasource=github-releases depName=NVIDIA/nvidia-container-toolkit extractVersion=^v(?<version>.+)$
 NVIDIA_TOOLKIT_VERSION=1.18.1
+# cloud.google.com/storage/docs/cloud-storage-fuse/install has the repository.
+# renovate: datasource=github-releases depName=GoogleCloudPlatform/gcsfuse extractVersion=^v(?<version>.+)$
+GCSFUSE_VERSION=3.11.2
 # For `dropforge exec JOB -- py-spy …` and the stacks of a program that stalls; it depends on no package.
 # renovate: datasource=pypi depName=py-spy
 PROFILER=py-spy==0.4.2
@@ -110,6 +113,22 @@ install_containers() {
   systemctl restart docker
 }
 
+# The agent mounts the buckets at /gcs.
+install_bucket_mount() {
+  local key=/etc/apt/keyrings/google-cloud.asc codename
+  # shellcheck disable=SC2153  # The file sets VERSION_CODENAME.
+  codename="$(. /etc/os-release && echo "$VERSION_CODENAME")"
+  install -d -m 0755 "${key%/*}"
+  curl -fsSL https://packages.cloud.google.com/apt/doc/apt-key.gpg -o "$key"
+  chmod a+r "$key"
+  printf 'deb [signed-by=%s] https://packages.cloud.google.com/apt gcsfuse-%s main\n' "$key" "$codename" \
+    >/etc/apt/sources.list.d/gcsfuse.list
+  apt-get update
+  apt-get install -y --no-install-recommends --allow-downgrades --allow-change-held-packages \
+    fuse3 "gcsfuse=$GCSFUSE_VERSION"
+  apt-mark hold gcsfuse
+}
+
 # Written before the daemon first starts. With systemd's cgroups, a daemon-reload takes the GPUs from running containers
 # (github.com/NVIDIA/nvidia-container-toolkit/issues/48). The daemon listens on its socket only, which is the default. Jobs
 # use the VM's network (ADR 37); the addresses of a bridge, 172.17.0.0/16, could be those of machines in the VPC.
@@ -159,6 +178,8 @@ verify() {
   shift
   PATH="$PYTHON_HOME/bin:$PATH" verify_driver
   verify_containers
+  [[ "$(gcsfuse --version 2>/dev/null)" == "gcsfuse version $GCSFUSE_VERSION "* ]] ||
+    fail "Cloud Storage FUSE is missing, or is not $GCSFUSE_VERSION."
   local findings
   # Forbidden files are checked after `clean`.
   findings="$(PATH="$PYTHON_HOME/bin:$PATH" bash "$here/check-image.sh" --machine-only --runtime "$runtime_file" "$@")" ||
@@ -225,6 +246,7 @@ case "${1:-}" in
     install_system
     install_driver
     install_containers
+    install_bucket_mount
     install_packages
     allow_profiling
     point_to_python "$2"

@@ -159,7 +159,7 @@ export const CAUSES = {
   JOB_DIR_UNWRITABLE: {
     class: 'configuration',
     remedy:
-      'The VM cannot write to the job directory. Check that the bucket exists and grant the VM service account storage.objectAdmin on it.',
+      'The VM cannot write where the job saves its results. Check that the bucket exists and grant the VM service account storage.objectAdmin on it.',
   },
   CHECKPOINT_UNREADABLE: {
     class: 'configuration',

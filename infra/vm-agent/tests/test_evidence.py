@@ -2,7 +2,7 @@ import time
 import unittest
 
 from vm_agent.program.evidence import clean_evidence
-from vm_agent.program.saved_uris import find_output_arguments, find_saved_uris, is_outside
+from vm_agent.program.saved_uris import find_output_arguments, find_saved_uris, find_written_paths, is_outside
 
 
 class CleanEvidenceTest(unittest.TestCase):
@@ -57,6 +57,14 @@ class SavedUrisTest(unittest.TestCase):
         ):
             with self.subTest(args):
                 self.assertEqual(find_output_arguments(args), uris)
+
+    def test_finds_paths_that_are_certainly_written_in_arguments_and_variables(self) -> None:
+        args = ['--output-dir', '/gcs/mine/out', '--model-dir=gs://mine/read', '--logdir=gs://mine/logs', '--save_path=/tmp']
+        variables = {'RESULTS_DIR': 'gs://mine/results', 'SAVED_MODEL_DIR': 'gs://mine/read', 'CATALOG_URL': 'gs://mine/c'}
+        self.assertEqual(
+            sorted(find_written_paths(args, variables)),
+            [('--logdir', 'gs://mine/logs'), ('--output-dir', '/gcs/mine/out'), ('RESULTS_DIR', 'gs://mine/results')],
+        )
 
     def test_hostile_arguments_and_lines_take_no_time(self) -> None:
         began_at = time.process_time()

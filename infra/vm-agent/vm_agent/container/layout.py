@@ -10,6 +10,7 @@ from vm_agent.metrics.program_metrics import MetricPaths
 from vm_agent.paths.hook import NO_BUCKETS_FILE
 from vm_agent.paths.installer import install_container_hook
 from vm_agent.paths.mlflow_installer import install_mlflow_plugin
+from vm_agent.paths.mount import BUCKETS
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.foreign_files import has_link
 from vm_agent.setup.environment import ProgramPaths
@@ -30,6 +31,10 @@ class Layout:
     """The one in which the program runs; None if it runs in the image's folder."""
     image_folder: str
     """Where the program runs if it has no package."""
+    has_buckets: bool = False
+    """Whether Cloud Storage FUSE has mounted them on the VM."""
+    is_shared: bool = False
+    """Whether several replicas use the job directory."""
 
     @property
     def stack_dumps(self) -> Path:
@@ -98,11 +103,12 @@ class Layout:
             Mount(home / 'metrics', str(METRICS)),
             Mount(home / 'objects', str(OBJECTS)),
             Mount(home / 'hook', str(HOOK), is_read_only=True),
-            # The mount of Vertex AI, for programs in any language. Other buckets are not there: writing to their paths
-            # fails, since a file on the container's own disk would be lost.
-            Mount(self._buckets, '/gcs', is_read_only=True),
-            Mount(output, f'/gcs/{bucket_path}'),
         ]
+        # The mount of Vertex AI, for programs in any language. Without Cloud Storage FUSE, other buckets are not there:
+        # writing to their paths fails, since a file on the container's own disk would be lost.
+        mounts.append(Mount(BUCKETS if self.has_buckets else self._buckets, '/gcs', is_read_only=not self.has_buckets))
+        if not (self.has_buckets and self.is_shared):
+            mounts.append(Mount(output, f'/gcs/{bucket_path}'))
         if self.package is None:
             # The relative path that a program opens which takes gs://... for a file.
             mounts.append(Mount(output, self._job_dir_path))

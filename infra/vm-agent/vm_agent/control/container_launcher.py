@@ -27,6 +27,7 @@ from vm_agent.control.launcher import Setup
 from vm_agent.control.observer import Observer
 from vm_agent.control.outputs import Outputs
 from vm_agent.control.supervisor import POLL_SECONDS
+from vm_agent.paths.mount import serves_containers
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.memory import machine_memory_bytes, memory_limit_bytes
 from vm_agent.setup.environment import VM_MARKER, network_variables, program_arguments, program_environment
@@ -131,6 +132,8 @@ class ContainerLauncher:
             import_roots=state.import_roots or (),
             package=None if folder == image.folder else folder,
             image_folder=image.path,
+            has_buckets=serves_containers(vm.has_own_machine),
+            is_shared=vm.config.replica_count > 1,
         )
         layout.prepare()
         argv = program_arguments(vm.config.spec, (*self._spec.argv, *resume_arguments))

@@ -12,8 +12,11 @@ from vm_agent.control.outputs import LIST_SECONDS_MAX, Outputs
 from vm_agent.control.python_launcher import PythonLauncher
 from vm_agent.control.supervisor import POLL_SECONDS
 from vm_agent.http.retry import RetryPolicy, TransientError
+from vm_agent.paths.mount import BucketMount
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
+from vm_agent.program.saved_uris import find_written_paths
+from vm_agent.setup.output_access import check_outputs
 from vm_agent.storage.transfer.client import StorageRejected
 
 
@@ -57,6 +60,7 @@ class Replica:
         setup = self.setup
         try:
             claimed = self.outputs.claim(setup)
+            self._open_buckets()
             self._check_gpus()
             secrets = self._read_secrets()
             launcher.install(secrets)
@@ -72,6 +76,18 @@ class Replica:
             setup.supervisor.check()
             message = 'Cloud Storage or Secret Manager was unreachable while the VM was being set up.'
             raise ReplicaEnded(ExitReport('SERVICE_UNREACHABLE', message, evidence=(str(error),))) from error
+
+    def _open_buckets(self) -> None:
+        """Mounts the buckets if the machine can, and checks those that the program is to write to."""
+        setup, vm = self.setup, self.setup.vm
+        config, is_container = vm.config, vm.config.container is not None
+        mount = BucketMount(
+            vm.home, vm.directory.storage.url, config.spec.job_dir, vm.has_own_machine, config.replica_count > 1
+        )
+        is_mounted = mount.open(setup.log, is_container=is_container)
+        args = config.container.argv if config.container is not None else config.spec.args
+        outputs = find_written_paths((*config.spec.command, *args), config.spec.environment)
+        check_outputs(outputs, config.spec.job_dir, vm.directory.storage, setup.secrets.account, is_mounted)
 
     def _confirm_host(self, report: ExitReport) -> ExitReport:
         """

@@ -1,7 +1,7 @@
 """Where a program saves its results itself, as far as its arguments and its output say so."""
 
 import re
-from typing import Iterable, Sequence, Tuple
+from typing import Iterable, Iterator, Mapping, Sequence, Tuple
 
 URIS_MAX = 20
 LINE_CHARS_MAX = 4_096
@@ -19,6 +19,9 @@ OUTPUT_OPTION = re.compile(
     re.IGNORECASE,
 )
 
+# A name that also fits what is only read, such as --model-dir, is not among them.
+WRITTEN = re.compile(r'(?<![a-z])(?:out|output|export|save|log|result|artifact)(?:s?(?![a-z])|dir)', re.IGNORECASE)
+
 
 def find_saved_uris(lines: Iterable[str]) -> Tuple[str, ...]:
     """Returns the last URIs to which lines of a program say that something was saved."""
@@ -28,9 +31,20 @@ def find_saved_uris(lines: Iterable[str]) -> Tuple[str, ...]:
 
 def find_output_arguments(args: Sequence[str]) -> Tuple[str, ...]:
     """Returns the URIs that arguments name as a place of results, `--output-dir gs://…` or `--output-dir=gs://…`."""
-    pairs = [arg.split('=', 1) for arg in args if '=' in arg] + [list(pair) for pair in zip(args, args[1:])]
-    named = [(name, value) for name, value in pairs if len(name) <= NAME_CHARS_MAX and value.startswith('gs://')]
-    return tuple(value for name, value in named if OUTPUT_OPTION.fullmatch(name))
+    return tuple(path for _, path in _find_outputs(args, {}) if path.startswith('gs://'))
+
+
+def find_written_paths(args: Sequence[str], environment: Mapping[str, str]) -> Tuple[Tuple[str, str], ...]:
+    """Returns names and paths, gs://… or /gcs/…, of arguments and variables to which the program is sure to write."""
+    return tuple(pair for pair in _find_outputs(args, environment) if WRITTEN.search(pair[0]))
+
+
+def _find_outputs(args: Sequence[str], environment: Mapping[str, str]) -> Iterator[Tuple[str, str]]:
+    assigned = [(name, value) for name, _, value in (arg.partition('=') for arg in args)]
+    for name, path in (*assigned, *zip(args, args[1:]), *environment.items()):
+        is_path = path.startswith(('gs://', '/gcs/')) and len(name) <= NAME_CHARS_MAX
+        if is_path and OUTPUT_OPTION.fullmatch(name):
+            yield name, path
 
 
 def is_outside(uri: str, job_dir: str) -> bool:

@@ -8,6 +8,7 @@ import { gzip } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { type EmbeddedCloud, type EmbeddedCloudOptions, startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import type { EmbeddedConfigInput } from '#infra/embedded/embedded-config.ts';
+import type { LogEntry } from '#shared/ports/log-store.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/job-view.ts';
 import { type Report, reportSchema } from '#shared/protocol/report.ts';
 
@@ -132,8 +133,6 @@ export function createUser(endpoints: EmbeddedCloud['endpoints']) {
     },
   };
 }
-
-type LogEntry = { readonly text: string; readonly stream: string };
 
 export async function until<T>(what: string, look: () => Promise<T | undefined>, timeoutMs = 60_000): Promise<T> {
   const deadline = Date.now() + timeoutMs;

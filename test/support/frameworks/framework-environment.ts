@@ -21,6 +21,7 @@ const REQUIREMENTS = [
   'google-cloud-storage',
   'jax',
   'joblib',
+  'lightning',
   'orbax-checkpoint',
   'pandas',
   'scikit-learn',

@@ -118,6 +118,11 @@ describe('the secret of an attempt', () => {
     expect([secrets.includes(undefined), new Set(secrets).size]).toEqual([false, 5]);
   });
 
+  it('is not given with STOP, which a VM may be told although it was of the current attempt when it asked', async () => {
+    const stop = { command: 'STOP', reason: 'The job has ended.' } as const;
+    expect(await withPeerSecret(ports, placedJob('first'), stop)).toEqual(stop);
+  });
+
   it('is not given to a job with one replica, and no key is created for it', async () => {
     await ports.jobs.create(placedJob('alone', 0, {}), []);
     expect(await send('alone', MASTER)).not.toHaveProperty('peerSecret');

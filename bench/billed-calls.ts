@@ -108,8 +108,12 @@ function countReplicas(replicas: FunctionPorts['replicas'], add: Add): FunctionP
       add({ reads: 1, writes: 1 });
       return replicas.record(replica);
     },
-    async listByJob(jobId) {
-      const records = await replicas.listByJob(jobId);
+    findByInstance(instanceId) {
+      add({ reads: 1 });
+      return replicas.findByInstance(instanceId);
+    },
+    async listByAttempt(attempt) {
+      const records = await replicas.listByAttempt(attempt);
       add({ reads: Math.max(1, records.length) });
       return records;
     },

@@ -57,8 +57,8 @@ export type ApiClient = {
   getMetrics(jobId: string): Promise<SeriesIndex>;
   /** The points of at most SERIES_PER_REQUEST_MAX series. */
   readMetricPoints(jobId: string, query: PointsQuery): Promise<SeriesPage>;
-  /** Returns the entries after the cursor; an empty cursor starts at the beginning. */
-  readLogs(jobId: string, cursor: string): Promise<LogPage>;
+  /** Returns the entries after the cursor, of one replica if named; an empty cursor starts at the beginning. */
+  readLogs(jobId: string, cursor: string, replica?: string): Promise<LogPage>;
 };
 
 export type ShellRequest = { readonly replica: string | undefined; readonly command: string | undefined };
@@ -147,8 +147,11 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
       }
       return request(urlOf(jobId, `/metrics/points?${query}`), seriesPageSchema);
     },
-    readLogs(jobId, cursor) {
+    readLogs(jobId, cursor, replica) {
       const query = new URLSearchParams({ cursor, pageSize: String(LOG_ENTRIES_PER_PAGE_MAX) });
+      if (replica !== undefined) {
+        query.set('replica', replica);
+      }
       return request(urlOf(jobId, `/logs?${query}`), logPageSchema);
     },
   };

@@ -83,6 +83,8 @@ function createChangedJobReader(api: ApiClient, jobId: string): () => Promise<Jo
 }
 
 type StreamOptions = Omit<FollowOptions, 'onJob'> & {
+  /** Only the entries of this replica; undefined for all. */
+  readonly replica?: string | undefined;
   readonly onEntry: (entry: LogEntry) => void;
   /** Called at each poll of a tuning, with the trials that have ended since the last one. */
   readonly onTuning?: (job: JobView, ended: readonly TrialView[]) => void;
@@ -95,7 +97,7 @@ type StreamOptions = Omit<FollowOptions, 'onJob'> & {
 export async function streamLogs(
   api: ApiClient,
   jobId: string,
-  { signal, onEntry, onTuning }: StreamOptions,
+  { signal, replica, onEntry, onTuning }: StreamOptions,
 ): Promise<JobView> {
   let cursor = '';
   const ended = createEndedTrials(api);
@@ -108,11 +110,12 @@ export async function streamLogs(
         return;
       }
       for (;;) {
-        const page = await api.readLogs(jobId, cursor);
+        const page = await api.readLogs(jobId, cursor, replica);
         cursor = page.cursor;
         page.entries.forEach(onEntry);
         // While the job is running, a short page is the last one for this poll.
-        const isLastPage = isEnded(job) ? page.entries.length === 0 : page.entries.length < LOG_ENTRIES_PER_PAGE_MAX;
+        const isFiltered = replica !== undefined || isEnded(job);
+        const isLastPage = page.entries.length < (isFiltered ? 1 : LOG_ENTRIES_PER_PAGE_MAX);
         if (isLastPage) {
           return;
         }

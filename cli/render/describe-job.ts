@@ -18,6 +18,8 @@ import { formatMetrics, type JobFactName, listJobFacts } from '#shared/views/des
 
 /** The length of the root line that is shown, which is enough to find it in the evidence. */
 const ROOT_CHARACTERS = 200;
+/** The length of a replica's cause in its row; JSON has all of it. */
+const CAUSE_CHARACTERS = 100;
 
 type RenderOptions = {
   /** Those of intake. */
@@ -162,11 +164,15 @@ function describeReplicas(replicas: readonly ReplicaView[], nowMs: number): stri
     replica.replica,
     replica.vmName,
     replica.phase,
+    String(replica.restarts),
+    String(replica.exitCode ?? '-'),
     formatAgo(replica.heardTime, nowMs),
     describeProgress(replica) || '-',
     describeUsage(replica) || '-',
+    replica.cause === null ? '-' : `${replica.cause.code}: ${replica.cause.message.slice(0, CAUSE_CHARACTERS)}`,
   ]);
-  return formatTable(['REPLICA', 'VM', 'PHASE', 'HEARTBEAT', 'PROGRESS', 'USAGE'], rows);
+  const head = ['REPLICA', 'VM', 'PHASE', 'RESTARTS', 'EXIT', 'HEARTBEAT', 'PROGRESS', 'USAGE', 'CAUSE'];
+  return formatTable(head, rows);
 }
 
 /** Formats steps and metrics: `step 12 of 30, loss 0.1203, accuracy 0.9611`. */

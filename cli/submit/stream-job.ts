@@ -14,11 +14,16 @@ import { describeSearch } from '#shared/views/describe/describe-tuning.ts';
  * Prints the log of a job, or of a tuning a line for each trial that has ended, until the job has ended, and how it
  * has.
  */
-export async function streamJob(invocation: Invocation, api: ApiClient, jobId: string): Promise<JobView> {
+export async function streamJob(
+  invocation: Invocation,
+  api: ApiClient,
+  { jobId, replica }: { readonly jobId: string; readonly replica?: string | undefined },
+): Promise<JobView> {
   const { io, print } = invocation;
   const signal = io.interrupted;
   const work = streamLogs(api, jobId, {
     signal,
+    replica,
     onTuning: createTrialPrinter(invocation),
     onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
   });

@@ -78,7 +78,7 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   }
   // A job that is followed must succeed, as in gcloud.
   const api = createApiClient(target.api, io.interrupted);
-  return invocation.isSet('stream-logs') && (await streamJob(invocation, api, jobId)).state !== 'SUCCEEDED' ? 1 : 0;
+  return invocation.isSet('stream-logs') && (await streamJob(invocation, api, { jobId })).state !== 'SUCCEEDED' ? 1 : 0;
 }
 
 /**

@@ -60,7 +60,8 @@ export function createApiApp(ports: ApiPorts): Hono {
   app.get('/v1/jobs/:jobId/logs', async (context) => {
     const jobId = readJobId(context.req.param('jobId'));
     const countMax = readCount(context.req.query('pageSize'), LOG_ENTRIES_PER_PAGE_MAX, LOG_ENTRIES_PER_PAGE_MAX);
-    return context.json(await ports.logs.read({ jobId, cursor: context.req.query('cursor') ?? '', countMax }));
+    const { cursor = '', replica } = context.req.query();
+    return context.json(await ports.logs.read({ jobId, replica, cursor, countMax }));
   });
 
   routeTrials(app, ports);

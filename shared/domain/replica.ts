@@ -104,6 +104,10 @@ export const replicaSchema = z.object({
   notice: noticeSchema.nullable().default(null),
   /** When the VM booted again; null in its first boot. */
   rebootedAt: timestamp.nullable().default(null),
+  /** How often the VM has booted again in the attempt. */
+  reboots: z.int().min(0).default(0),
+  /** The exit code of the program, as a shell has it of one that a signal ended; null while it runs. */
+  exitCode: z.int().nullable().default(null),
   /** The agent's findings about the training, at most one finding per code; those unknown here are left out. */
   health: z
     .array(healthFindingSchema.nullable().catch(null))
@@ -118,5 +122,7 @@ export const UNINTERRUPTED = {
   endedAt: null,
   notice: null,
   rebootedAt: null,
+  reboots: 0,
+  exitCode: null,
   health: [],
 } as const;

@@ -29,6 +29,14 @@ export class LogsBusyError extends Error {
 
 /** Reads the logs of VMs, which write them through the Cloud Logging API themselves. */
 export type LogStore = {
-  /** Entries after the cursor, oldest first; an empty cursor starts at the first entry. Throws LogsBusyError. */
-  read(query: { readonly jobId: string; readonly cursor: string; readonly countMax: number }): Promise<LogPage>;
+  /**
+   * Entries after the cursor, oldest first; an empty cursor starts at the first entry. A page without entries is at the
+   * end, also if only those of one replica are read. Throws LogsBusyError.
+   */
+  read(query: {
+    readonly jobId: string;
+    readonly replica?: string | undefined;
+    readonly cursor: string;
+    readonly countMax: number;
+  }): Promise<LogPage>;
 };

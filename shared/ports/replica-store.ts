@@ -11,7 +11,8 @@ export type ReplicaStore = {
   lastHeartbeatAt(): Promise<TimestampMs | undefined>;
   /** The replica that runs or ran on this instance. */
   findByInstance(instanceId: string): Promise<Replica | undefined>;
-  listByJob(jobId: string): Promise<readonly Replica[]>;
+  /** The replicas of one attempt of a job. */
+  listByAttempt(job: { readonly jobId: string; readonly attempt: number }): Promise<readonly Replica[]>;
   /** Clears the leases of the job's attempts up to and including `attempt`. */
   clearLeases(jobId: string, attempt: number): Promise<void>;
 };

@@ -78,11 +78,19 @@ export const jobViewSchema = z.object({
   replicas: z.array(
     z.object({
       replica: z.string(),
+      role: z.string().default(''),
+      index: z.int().default(0),
       attempt: z.int(),
       vmName: z.string(),
       instanceId: z.string(),
       phase: z.string(),
       heardTime: z.string(),
+      /** How often the VM has booted again in the attempt. */
+      restarts: z.int().default(0),
+      /** The exit code of its program; null while that runs. */
+      exitCode: z.int().nullable().default(null),
+      /** Why its own program failed or its VM was interrupted, whatever decided the job. */
+      cause: z.object({ code: z.string(), message: z.string() }).nullable().default(null),
       cpuFraction: z.number().nullable(),
       memoryBytes: z.number().nullable(),
       memoryBytesMax: z.number().nullable(),

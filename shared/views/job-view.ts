@@ -2,7 +2,16 @@ import { keptPerHourUsd, priceOfJob } from '#shared/catalog/job-price.ts';
 import { linkToLabel } from '#shared/diagnosis/rules/labels.ts';
 import { CAUSES, type Cause, classOf, remedyOf } from '#shared/domain/cause.ts';
 import { describeStart, isStarting } from '#shared/domain/cluster-start.ts';
-import { type AttemptRecord, isPlaced, type Job, MASTER, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import {
+  type AttemptRecord,
+  isPlaced,
+  type Job,
+  MASTER,
+  replicaName,
+  replicasOf,
+  stateOf,
+  type TimestampMs,
+} from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/replica.ts';
 import { findRunWarnings } from '#shared/domain/run-warnings.ts';
@@ -13,7 +22,7 @@ import { viewImages } from '#shared/views/view-images.ts';
 
 /** A job as users see it in reports and the API; `now` is for the price of a running job. */
 export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs): JobView {
-  const shown = replicas.filter((replica) => isShown(job, replica));
+  const shown = listShown(job, replicas);
   return {
     ...viewCommon(job),
     attempt: job.attempt,
@@ -98,9 +107,17 @@ function viewStart(job: Job, replicas: readonly Replica[]): JobView['waitingFor'
   return message === null ? null : { code: 'CLUSTER_STARTING', message };
 }
 
-/** Replicas of the current attempt and placement; those of an earlier zone are older. A QUEUED job has none. */
-function isShown(job: Job, { attempt, heardAt }: Replica): boolean {
-  return attempt === job.attempt && job.status !== 'QUEUED' && (!isPlaced(job) || heardAt >= job.placedAt);
+/**
+ * The replicas of the current attempt and placement, in the order of the job: the master first, worker-2 before
+ * worker-10. Those of an earlier zone are older. A QUEUED job has none.
+ */
+function listShown(job: Job, replicas: readonly Replica[]): readonly Replica[] {
+  const places = new Map(replicasOf(job.spec).map((id, place) => [replicaName(id), place]));
+  const placeOf = ({ replica }: Replica) => places.get(replica) ?? places.size;
+  return replicas
+    .filter(({ attempt, heardAt }) => attempt === job.attempt && (!isPlaced(job) || heardAt >= job.placedAt))
+    .filter(() => job.status !== 'QUEUED')
+    .sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 export function viewCause(cause: Cause): NonNullable<JobView['cause']> {
@@ -157,13 +174,20 @@ function viewReplica(job: Job, replica: Replica): JobView['replicas'][number] {
   const isOver = job.status === 'CLOSED';
   const { progress } = replica;
   const usage = isOver ? NO_USAGE : replica.usage;
+  const [role = '', index] = replica.replica.split('-');
+  const exit = replica.exit ?? replica.pendingExit;
   return {
     replica: replica.replica,
+    role,
+    index: Number(index),
     attempt: replica.attempt,
     vmName: replica.vmName,
     instanceId: replica.instanceId,
     phase: isOver ? 'EXITED' : replica.phase,
     heardTime: rfc3339(replica.heardAt),
+    restarts: replica.reboots,
+    exitCode: replica.exitCode,
+    cause: exit?.outcome === 'FAILED' ? { code: exit.cause.code, message: exit.cause.message } : null,
     cpuFraction: usage.cpuFraction,
     memoryBytes: usage.memoryBytes,
     memoryBytesMax: usage.memoryBytesMax,

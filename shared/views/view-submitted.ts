@@ -26,7 +26,7 @@ export type ViewPorts = {
 export async function viewSubmitted(ports: ViewPorts, submitted: Submitted, now: TimestampMs): Promise<JobView> {
   return 'tuningId' in submitted
     ? readTuningView(ports, submitted, now)
-    : viewJob(submitted, await ports.replicas.listByJob(submitted.jobId), now);
+    : viewJob(submitted, await ports.replicas.listByAttempt(submitted), now);
 }
 
 /** Limit on the trials of a tuning that has a recommendation: each of them is read and compared. */
@@ -61,10 +61,10 @@ export async function viewListed(
   if ('tuningId' in submitted) {
     return viewTuning(submitted, { best: await readBest(ports, submitted, now), jobs: [], now });
   }
-  const { jobId, spec } = submitted;
+  const { spec } = submitted;
   const replicaCount = spec.replicaGroups.reduce((sum, { count }) => sum + count, 0);
   const isRead = hasProgress && replicaCount <= LISTED_REPLICAS_MAX;
-  return viewJob(submitted, isRead ? await ports.replicas.listByJob(jobId) : [], now);
+  return viewJob(submitted, isRead ? await ports.replicas.listByAttempt(submitted) : [], now);
 }
 
 async function readBest(

@@ -93,6 +93,26 @@ export function describeLogStoreContract(name: string, open: () => Promise<LogSt
       expect(await readLines()).toEqual(['ours']);
     });
 
+    it('reads the entries of one replica, however many of others are between them', async () => {
+      const line = 'x'.repeat(30_000);
+      await opened.write([
+        { ...exampleLogEntry('first'), replica: 'worker-1', insertId: 'a' },
+        ...Array.from({ length: 50 }, (_, index) => ({ ...exampleLogEntry(line), insertId: `b${index + 10}` })),
+        { ...exampleLogEntry('last'), replica: 'worker-1', insertId: 'c' },
+        { ...exampleLogEntry('other'), replica: 'worker-10', insertId: 'd' },
+      ]);
+      const texts: string[] = [];
+      for (let cursor = ''; ; ) {
+        const page = await opened.store.read({ jobId: 'digits', replica: 'worker-1', cursor, countMax: COUNT_MAX });
+        if (page.entries.length === 0) {
+          break;
+        }
+        texts.push(...page.entries.map(({ text }) => text));
+        cursor = page.cursor;
+      }
+      expect(texts).toEqual(['first', 'last']);
+    });
+
     it('returns an entry that is larger than most pages, and those after it', async () => {
       const long = 'x'.repeat(200_000);
       await opened.write(

@@ -56,13 +56,15 @@ function describeRecords(store: () => ReplicaStore): void {
     const progress = { step: 3, stepsMax: 10, metrics: { 'val_loss/é': 0.25 } };
     await recordAll(store(), [replica(), replica({ sequence: 2, phase: 'RUNNING', progress })]);
     expect(await store().findByInstance('101')).toEqual(replica({ sequence: 2, phase: 'RUNNING', progress }));
-    expect(await store().listByJob('digits')).toHaveLength(1);
+    expect(await store().listByAttempt({ jobId: 'digits', attempt: 1 })).toHaveLength(1);
   });
 
   it('does not replace a later heartbeat by an earlier one', async () => {
     await recordAll(store(), [replica({ sequence: 5, phase: 'RUNNING' })]);
     expect(await store().record(replica({ sequence: 4, phase: 'INSTALLING', leaseExpiresAt: 9_000 }))).toBe('OUTDATED');
-    expect(await store().listByJob('digits')).toEqual([replica({ sequence: 5, phase: 'RUNNING' })]);
+    expect(await store().listByAttempt({ jobId: 'digits', attempt: 1 })).toEqual([
+      replica({ sequence: 5, phase: 'RUNNING' }),
+    ]);
   });
 
   it('accepts the same heartbeat again, so that a crashed handler can be repeated', async () => {
@@ -80,12 +82,14 @@ function describeRecords(store: () => ReplicaStore): void {
 
   it('accepts a new VM of a replica from the lowest sequence number', async () => {
     await recordAll(store(), [replica({ sequence: 5, ...exited }), replica({ instanceId: '102', sequence: 1 })]);
-    expect(await store().listByJob('digits')).toEqual([replica({ instanceId: '102', sequence: 1 })]);
+    expect(await store().listByAttempt({ jobId: 'digits', attempt: 1 })).toEqual([
+      replica({ instanceId: '102', sequence: 1 }),
+    ]);
     expect(await store().findByInstance('102')).toEqual(replica({ instanceId: '102', sequence: 1 }));
     expect(await store().findByInstance('101')).toBeUndefined();
   });
 
-  it('lists the replicas of all attempts of a job', async () => {
+  it('lists the replicas of one attempt of a job', async () => {
     const records = [
       replica({ attempt: 1 }),
       replica({ attempt: 2, instanceId: '201' }),
@@ -93,9 +97,9 @@ function describeRecords(store: () => ReplicaStore): void {
       replica({ jobId: 'other', instanceId: '301' }),
     ];
     await recordAll(store(), records);
-    const own = (await store().listByJob('digits')).map(({ instanceId }) => instanceId);
-    expect([...own].sort()).toEqual(['101', '201', '202']);
-    expect(await store().listByJob('unknown')).toEqual([]);
+    const own = (await store().listByAttempt({ jobId: 'digits', attempt: 2 })).map(({ instanceId }) => instanceId);
+    expect(own).toEqual(['201', '202']);
+    expect(await store().listByAttempt({ jobId: 'unknown', attempt: 1 })).toEqual([]);
   });
 
   it('returns undefined for an instance without a record', async () => {

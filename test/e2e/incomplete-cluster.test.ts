@@ -23,7 +23,7 @@ function failLate(ports: FunctionPorts): FunctionPorts {
     const isWaiting = (await ports.jobs.read(jobId))?.record.status === 'PREPARING';
     const isReady = ({ replica, phase, heardAt }: Replica) =>
       replica === 'master-0' && heardAt >= since && !SETTING_UP.includes(phase);
-    return !isWaiting || (await ports.replicas.listByJob(jobId)).some(isReady);
+    return !isWaiting || (await ports.replicas.listByAttempt({ jobId, attempt: 1 })).some(isReady);
   }
   return {
     ...ports,

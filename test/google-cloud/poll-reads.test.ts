@@ -108,4 +108,15 @@ function describeReads(host: string): void {
     expect(changed.map(({ jobId }) => jobId)).toEqual(['job_7']);
     expect([whole, found, again]).toEqual([2 * JOBS + 1, 2, 2]);
   });
+
+  it('describes a cluster for one read of the job and one for each replica of its last attempt', async () => {
+    const workers = Array.from({ length: 100 }, (_, index) => `worker-${index}`);
+    const record = (attempt: number, replica: string) =>
+      api.ports.replicas.record({
+        ...exampleReplica(),
+        ...{ jobId: 'job_5', attempt, replica, instanceId: `${attempt}-${replica}`, heardAt: 2 },
+      });
+    await Promise.all(workers.flatMap((replica) => [record(1, replica), record(2, replica)]));
+    expect(await reads.of(() => get('/v1/jobs/job_5'))).toBe(1 + 1 + workers.length);
+  });
 }

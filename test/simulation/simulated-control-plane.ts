@@ -80,8 +80,8 @@ function withoutBootLeases(replicas: ReplicaStore): ReplicaStore {
 function withoutHolding(replicas: ReplicaStore, now: () => number): ReplicaStore {
   return {
     ...replicas,
-    async listByJob(jobId) {
-      const records = await replicas.listByJob(jobId);
+    async listByAttempt(attempt) {
+      const records = await replicas.listByAttempt(attempt);
       return records.map((record) => ({ ...record, ...UNINTERRUPTED, phase: 'RUNNING', heardAt: now() }));
     },
   };

@@ -1,5 +1,6 @@
 import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { LogEntry, LogStore } from '#shared/ports/log-store.ts';
 
 /** An entry with an id for deduplication, as Cloud Logging's `insertId`: an entry written twice is stored once. */
@@ -73,11 +74,19 @@ export function openFileLogStore(
       }
       return entries.slice(0, countMax);
     },
-    async read({ jobId, cursor, countMax }) {
-      const start = positionOf(pathOf(jobId), cursor);
-      const lines = readWholeLines(pathOf(jobId), start).toString('utf8').split('\n').slice(0, -1).slice(0, countMax);
-      const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
-      return { entries: lines.map(parseEntry), cursor: String(start + bytes) };
+    async read({ jobId, replica, cursor, countMax }) {
+      let position = positionOf(pathOf(jobId), cursor);
+      for (;;) {
+        const bytes = readWholeLines(pathOf(jobId), position);
+        const lines = bytes.toString('utf8').split('\n').slice(0, -1).slice(0, countMax);
+        position += lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+        const entries = lines.map(parseEntry).filter((entry) => replica === undefined || entry.replica === replica);
+        if (entries.length > 0 || lines.length === 0) {
+          return { entries, cursor: String(position) };
+        }
+        // Other requests are answered while the lines of other replicas are skipped.
+        await setImmediate();
+      }
     },
   };
 }

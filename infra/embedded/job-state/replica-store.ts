@@ -30,7 +30,7 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
       select json_extract(body, '$.heardAt') as heartbeat_at from replicas where sequence > 0
       order by json_extract(body, '$.heardAt') desc limit 1`),
     byInstance: sql.prepare('select body from replicas where instance_id = ?'),
-    byJob: sql.prepare('select body from replicas where job_id = ? order by attempt, replica'),
+    byAttempt: sql.prepare('select body from replicas where job_id = ? and attempt = ? order by replica'),
     clear: sql.prepare(`
       update replicas set lease_expires_at = null, body = json_set(body, '$.leaseExpiresAt', null)
       where job_id = ? and attempt <= ? and lease_expires_at is not null`),
@@ -59,7 +59,7 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
       const row = statements.byInstance.get(instanceId);
       return row === undefined ? undefined : parseReplica(row);
     },
-    listByJob: async (jobId) => statements.byJob.all(jobId).map(parseReplica),
+    listByAttempt: async ({ jobId, attempt }) => statements.byAttempt.all(jobId, attempt).map(parseReplica),
     async clearLeases(jobId, attempt) {
       statements.clear.run(jobId, attempt);
     },

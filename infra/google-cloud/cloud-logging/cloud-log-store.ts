@@ -98,9 +98,10 @@ export function createCloudLogStore({ projectId, url, auth }: CloudLogStoreOptio
   }
 
   return {
-    async read({ jobId, cursor, countMax }) {
+    async read({ jobId, replica, cursor, countMax }) {
       const after = readCursor(cursor);
-      const found = await list(filterOf(projectId, jobId, after), countMax);
+      const ofReplica = replica === undefined ? '' : ` AND labels.replica=${quote(replica)}`;
+      const found = await list(`${filterOf(projectId, jobId, after)}${ofReplica}`, countMax);
       const last = found.at(-1);
       return {
         entries: found.filter(({ labels }) => labels.job_id === jobId).map(toLogEntry),

@@ -38,9 +38,9 @@ export function createFirestoreReplicaStore(firestore: Firestore): ReplicaStore 
       const [found] = (await replicas.where('instanceId', '==', instanceId).limit(1).get()).docs;
       return found && toReplica(found);
     },
-    async listByJob(jobId) {
-      const found = (await replicas.where('jobId', '==', jobId).get()).docs.map(toReplica);
-      return found.sort((a, b) => a.attempt - b.attempt || (a.replica < b.replica ? -1 : 1));
+    async listByAttempt({ jobId, attempt }) {
+      const found = await replicas.where('jobId', '==', jobId).where('attempt', '==', attempt).get();
+      return found.docs.map(toReplica).sort((a, b) => (a.replica < b.replica ? -1 : 1));
     },
     async clearLeases(jobId, attempt) {
       const found = await replicas.where('jobId', '==', jobId).where('attempt', '<=', attempt).get();

@@ -26,7 +26,7 @@ export async function canCompleteStart({ replicas }: StartPorts, job: Job, repli
  */
 export async function haveAllStarted({ replicas }: StartPorts, job: Job, replica: Replica): Promise<boolean> {
   return (
-    !isStarting(job) || hasMasterSucceeded(replica) || describeStart(job, await replicas.listByJob(job.jobId)) === null
+    !isStarting(job) || hasMasterSucceeded(replica) || describeStart(job, await replicas.listByAttempt(job)) === null
   );
 }
 
@@ -43,7 +43,7 @@ export async function readDeadline(
   if (job === undefined || !isStarting(job)) {
     return { type: 'DEADLINE_PASSED', jobId, ...wake };
   }
-  const unstarted = describeStart(job, await replicas.listByJob(jobId));
+  const unstarted = describeStart(job, await replicas.listByAttempt(job));
   return unstarted === null
     ? { type: 'REPLICA_STARTED', jobId, ...wake, attempt: job.attempt, replica: MASTER }
     : { type: 'DEADLINE_PASSED', jobId, ...wake, unstarted };

@@ -221,8 +221,15 @@ function toReplica(
     endedAt: programEndOf(heartbeat, sender.at, timeouts),
     notice: noticeOf(heartbeat, sender.at),
     rebootedAt: reboot === undefined ? null : before(sender.at, reboot.secondsAgo),
+    reboots: reboot?.count ?? 0,
+    exitCode: exitCodeOf(exit ?? pendingExit),
     health: heartbeat.health ?? [],
   };
+}
+
+function exitCodeOf(report: ExitFacts | undefined): number | null {
+  const { exitCode = null, signal = null } = report ?? {};
+  return exitCode ?? (signal === null ? null : 128 + signal);
 }
 
 /**

@@ -18,8 +18,7 @@ export async function resolveHeldFailure(
     return job;
   }
   const { jobId, attempt } = job;
-  const { items } = await readableOf(ports.replicas.listByJob(jobId));
-  const current = items.filter((replica) => replica.attempt === attempt);
+  const { items: current } = await readableOf(ports.replicas.listByAttempt(job));
   const exit = evaluateHeldFailure(job, current, { now, timeouts: ports.timeouts });
   if (exit === null) {
     return job;

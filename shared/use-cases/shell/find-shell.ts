@@ -1,4 +1,5 @@
 import { isKeeping, isPlaced, type Job, MASTER, replicaName, replicasOf } from '#shared/domain/job.ts';
+import { findReplica, listReplicaNames } from '#shared/domain/replica-name.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 
 /** The VM in which a shell can be opened. */
@@ -29,10 +30,11 @@ export function findShell(job: Job, replica: string | undefined): ShellSearch {
   if (!isPlaced(job) || job.instances.length === 0) {
     return notRunning(job);
   }
-  const name = replica ?? MASTER;
+  const { replicaGroups } = job.spec;
+  const name = findReplica(replicaGroups, replica ?? MASTER);
   const id = replicasOf(job.spec).find((each) => replicaName(each) === name);
-  if (id === undefined) {
-    return none(`Job ${job.jobId} has no replica ${name}.`, `Choose one of ${listReplicas(job)}.`);
+  if (name === undefined || id === undefined) {
+    return none(`Job ${job.jobId} has no replica ${replica}.`, `Choose one of ${listReplicaNames(replicaGroups)}.`);
   }
   const vmName = vmNameOf(job.jobId, job.attempt, id);
   return found(job, { replica: name, vmName, zone: job.placement.zone, isKept: false });
@@ -54,12 +56,4 @@ function notRunning(job: Job): ShellSearch {
         'To keep the VM of a program that fails, submit it with keepOnFailure: 30m in its job file.',
       )
     : none(`Job ${job.jobId} has no VM yet: it waits for its machines.`, 'Try again when it is RUNNING.');
-}
-
-const REPLICAS_SHOWN_MAX = 20;
-
-function listReplicas({ spec }: Job): string {
-  const names = replicasOf(spec).map(replicaName);
-  const rest = names.length - REPLICAS_SHOWN_MAX;
-  return `${names.slice(0, REPLICAS_SHOWN_MAX).join(', ')}${rest > 0 ? ` and ${rest} others` : ''}`;
 }

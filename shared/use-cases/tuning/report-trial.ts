@@ -84,7 +84,7 @@ async function classifyEnd(ports: ReportTrialPorts, ended: Omit<EndedTrial, 'met
   if (outcome.kind !== 'INFEASIBLE') {
     return outcome;
   }
-  const masters = (await ports.replicas.listByJob(ended.job.jobId)).filter(({ replica }) => replica === MASTER);
+  const masters = (await ports.replicas.listByAttempt(ended.job)).filter(({ replica }) => replica === MASTER);
   const names = masters.flatMap(({ progress: { metrics, nonFinite = {} } }) => [
     ...Object.keys(metrics),
     ...Object.keys(nonFinite),

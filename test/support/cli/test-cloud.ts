@@ -171,9 +171,11 @@ function createApi(
     return trial === undefined ? context.json({ error }, 404) : context.json({ ...trial, curve });
   });
   app.get('/v1/jobs/:jobId/logs', (context) => {
-    const start = Number(context.req.query('cursor') || 0);
+    const { cursor, replica } = context.req.query();
+    const found = logs.filter((entry) => replica === undefined || entry.replica === replica);
+    const start = Number(cursor || 0);
     // Pages of two entries, so that a client which reads only one page fails the test.
-    return context.json({ entries: logs.slice(start, start + 2), cursor: String(Math.min(logs.length, start + 2)) });
+    return context.json({ entries: found.slice(start, start + 2), cursor: String(Math.min(found.length, start + 2)) });
   });
   app.get('/status', (context) =>
     context.json({
@@ -263,7 +265,7 @@ export function viewOf(jobId: string, overrides: Partial<JobView> = {}): JobView
 
 export function replicaOf(overrides: Partial<JobView['replicas'][number]> = {}): JobView['replicas'][number] {
   return {
-    replica: 'master-0',
+    ...{ replica: 'master-0', role: 'master', index: 0, restarts: 0, exitCode: null, cause: null },
     attempt: 1,
     vmName: 'vm-1',
     instanceId: '17',

@@ -48,6 +48,7 @@ export function interruptedJob(jobId: string, start: number): FixtureJob {
     ],
     replicas: [
       {
+        ...{ role: 'master', index: 0, restarts: 0, exitCode: null, cause: null },
         ...{ replica: 'master-0', attempt: 2, vmName: 'vm', instanceId: '1', phase: 'RUNNING', heardTime: at(15) },
         ...{ cpuFraction: 0.7, memoryBytes: 2 ** 33, memoryBytesMax: 2 ** 35, diskBytes: null, gpus: [] },
         ...{ step: 1_380, stepsMax: 3_000, metrics: {} },

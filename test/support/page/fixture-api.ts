@@ -67,8 +67,10 @@ export function createFixtureApi(jobs: ReadonlyMap<string, FixtureJob>): Hono {
     return context.json({ jobId: id, revision: '1', series });
   });
   app.get('/v1/jobs/:id/logs', (context) => {
-    const log = jobOf(context.req.param('id')).log ?? [];
-    const start = Number(context.req.query('cursor') ?? 0);
+    const { cursor, replica } = context.req.query();
+    const all = jobOf(context.req.param('id')).log ?? [];
+    const log = all.filter((entry) => replica === undefined || entry.replica === replica);
+    const start = Number(cursor ?? 0);
     const entries = log.slice(start, start + PAGE_ENTRIES_MAX);
     return context.json({ entries, cursor: String(start + entries.length) });
   });

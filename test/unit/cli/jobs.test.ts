@@ -172,7 +172,7 @@ describe('dropforge jobs describe', () => {
     const { stdout } = await cli('jobs', 'describe', 'one');
     expect(stdout).toMatch(/^ {2}1\s+us-central1-b\s+not started\s.*STOCKOUT: No capacity\.$/m);
     expect(stdout).toMatch(
-      /^ {2}master-0\s+vm-1\s+RUNNING\s.*step 12 of 30, loss 0\.1203, accuracy 0\.9611\s+CPU 97 %, memory 64 MiB$/m,
+      /^ {2}master-0\s+vm-1\s+RUNNING\s.*step 12 of 30, loss 0\.1203, accuracy 0\.9611\s+CPU 97 %, memory 64 MiB\s+-$/m,
     );
   });
 
@@ -189,7 +189,27 @@ describe('dropforge jobs describe', () => {
   it('prints a dash for values that were not reported', async () => {
     const unreported = { cpuFraction: null, memoryBytes: null, step: null, stepsMax: null, metrics: {} };
     cloud.jobs.set('one', [viewOf('one', { replicas: [replicaOf({ phase: 'BOOTING', ...unreported })] })]);
-    expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(/^ {2}master-0\s+vm-1\s+BOOTING\s.*ago\s+-\s+-$/m);
+    expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(
+      /^ {2}master-0\s+vm-1\s+BOOTING\s+0\s+-\s.*ago\s+-\s+-\s+-$/m,
+    );
+  });
+
+  it('prints a row for each replica, with its restarts, its exit code and its own cause', async () => {
+    const cause = { code: 'PROGRAM_FAILED', message: 'RuntimeError: connection closed by peer' };
+    const worker = replicaOf({
+      replica: 'worker-10',
+      vmName: 'vm-11',
+      phase: 'EXITED',
+      restarts: 2,
+      exitCode: 1,
+      cause,
+    });
+    cloud.jobs.set('one', [viewOf('one', { replicas: [replicaOf(), worker] })]);
+    const { stdout } = await cli('jobs', 'describe', 'one');
+    expect(stdout).toMatch(/REPLICA\s+VM\s+PHASE\s+RESTARTS\s+EXIT\s+HEARTBEAT\s+PROGRESS\s+USAGE\s+CAUSE/);
+    expect(stdout).toMatch(
+      /^ {2}worker-10\s+vm-11\s+EXITED\s+2\s+1\s.*PROGRAM_FAILED: RuntimeError: connection closed/m,
+    );
   });
 
   it('prints the warnings of the run, as do list, wait and stream-logs', async () => {
@@ -287,6 +307,26 @@ describe('dropforge jobs wait', () => {
 });
 
 describe('dropforge jobs stream-logs', () => {
+  it('prints the log of one replica, by any of its names, and names the replicas if there is none of that name', async () => {
+    const machines = [
+      { role: 'master', count: 1, machineType: 'n1-standard-4', accelerator: null },
+      { role: 'worker', count: 2, machineType: 'n1-standard-4', accelerator: null },
+    ];
+    cloud.jobs.set('one', [viewOf('one', { machines })]);
+    cloud.logs.push(
+      logEntry('of the master'),
+      ...['a', 'b', 'c'].map((text) => logEntry(text, { replica: 'worker-1' })),
+    );
+    for (const name of ['worker-1', 'worker-replica-1', 'workerpool1-1']) {
+      const { code, stdout } = await cli('jobs', 'stream-logs', 'one', '--task-name', name);
+      expect([code, stdout.match(/[abc]$/gm)]).toEqual([0, ['a', 'b', 'c']]);
+      expect(stdout).not.toContain('of the master');
+    }
+    const { code, stderr } = await cli('jobs', 'stream-logs', 'one', '--task-name=worker-2');
+    expect(code).toBe(2);
+    expect(stderr).toContain('Job one has no replica worker-2. Its replicas: master-0, worker-0, worker-1.');
+  });
+
   it('prints all pages until the job has ended, including its last entries', async () => {
     cloud.logs.push(logEntry('epoch 1'), logEntry('epoch 2'), logEntry('epoch 3'));
     cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one')]);

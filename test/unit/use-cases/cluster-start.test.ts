@@ -34,9 +34,9 @@ function openPorts() {
     jobs: openSqliteJobStore(database),
     replicas: {
       ...replicas,
-      listByJob(jobId: string) {
+      listByAttempt(attempt: Pick<Replica, 'jobId' | 'attempt'>) {
         lists += 1;
-        return replicas.listByJob(jobId);
+        return replicas.listByAttempt(attempt);
       },
     },
     tunings: openSqliteTuningStore(database),
@@ -144,7 +144,7 @@ it.each<{ readonly by: string; readonly recover: () => Promise<unknown> }>([
 ])('a start that processes died before they could evaluate is found by $by', async ({ recover }) => {
   const { replicas } = ports;
   await send(MASTER, { phase: 'INSTALLING', at: 1_000 });
-  ports = { ...ports, replicas: { ...replicas, listByJob: () => Promise.reject(new Error('killed')) } };
+  ports = { ...ports, replicas: { ...replicas, listByAttempt: () => Promise.reject(new Error('killed')) } };
   for (const id of EVERY) {
     await expect(send(id, { phase: 'RUNNING', at: 2_000 })).rejects.toThrow('killed');
   }

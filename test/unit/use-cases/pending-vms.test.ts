@@ -35,7 +35,7 @@ describe('a VM that waits for capacity', () => {
 
     expect(cloud.requests).toHaveLength(1);
     expect(await readJob()).toMatchObject({ status: 'PREPARING', pendingUntil: 7_201_000, instances: [] });
-    expect(await ports.replicas.listByJob('waiting')).toEqual([]);
+    expect(await ports.replicas.listByAttempt({ jobId: 'waiting', attempt: 1 })).toEqual([]);
   });
 
   it.each(['STARTING', 'RUNNING', 'TERMINATED'] as const)(
@@ -45,7 +45,9 @@ describe('a VM that waits for capacity', () => {
       await deliver(3_600_000);
 
       expect((await readJob()).instances).toMatchObject([{ instanceId: '9', role: 'master' }]);
-      expect(await ports.replicas.listByJob('waiting')).toMatchObject([{ instanceId: '9', phase: 'BOOTING' }]);
+      expect(await ports.replicas.listByAttempt({ jobId: 'waiting', attempt: 1 })).toMatchObject([
+        { instanceId: '9', phase: 'BOOTING' },
+      ]);
     },
   );
 

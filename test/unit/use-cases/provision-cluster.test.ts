@@ -147,12 +147,15 @@ describe('a cluster', () => {
   it('expects the first heartbeat of every replica, even if the process crashed before recording all', async () => {
     const crashing = { ...ports.replicas, record: () => Promise.reject(new Error('The process crashed.')) };
     await expect(stage.deliver('pair', 1_000, { replicas: crashing })).rejects.toThrow('crashed');
-    expect(await ports.replicas.listByJob('pair')).toEqual([]);
+    expect(await ports.replicas.listByAttempt({ jobId: 'pair', attempt: 1 })).toEqual([]);
 
     await deliverPair(2_000);
 
     const due = await ports.replicas.listExpired(2_000 + TIMEOUTS.bootMs, 10);
     expect(due.map(({ replica }) => replica)).toEqual(['worker-0']);
-    expect((await ports.replicas.listByJob('pair')).map(({ replica }) => replica)).toEqual(['master-0', 'worker-0']);
+    expect((await ports.replicas.listByAttempt({ jobId: 'pair', attempt: 1 })).map(({ replica }) => replica)).toEqual([
+      'master-0',
+      'worker-0',
+    ]);
   });
 });

@@ -56,7 +56,7 @@ it("keeps the lease of the job's VM if a concurrent delivery saw another VM of t
   expect(first).toBeUndefined();
 
   const job = await readJob();
-  const replicas = await ports.replicas.listByJob('digits');
+  const replicas = await ports.replicas.listByAttempt({ jobId: 'digits', attempt: 1 });
 
   expect(cloud.requests).toHaveLength(2);
   expect(replicas.map(({ instanceId }) => instanceId)).toEqual(job.instances.map(({ instanceId }) => instanceId));

@@ -121,7 +121,7 @@ describe('a replica that misses its lease', () => {
     const at = 120_000 + TIMEOUTS.controlPlaneTimeoutMs;
     await reconcile(ports, at);
     expect(await readAttempt()).toBe(1);
-    expect(await ports.replicas.listByJob('digits')).toMatchObject([
+    expect(await ports.replicas.listByAttempt({ jobId: 'digits', attempt: 1 })).toMatchObject([
       { instanceId: '101', sequence: 0, leaseExpiresAt: at + TIMEOUTS.bootMs },
     ]);
     await reconcile(ports, at + TIMEOUTS.bootMs + TIMEOUTS.controlPlaneTimeoutMs);

@@ -116,7 +116,7 @@ it.each([
     command: 'STOP',
     reason: expect.stringContaining('does not run as the service account'),
   });
-  expect(await ports.replicas.listByJob('pair')).toEqual([]);
+  expect(await ports.replicas.listByAttempt({ jobId: 'pair', attempt: 1 })).toEqual([]);
   expect(await sendAs(spec.serviceAccount, { replica: MASTER, phase: 'RUNNING', at: 2_000 })).toMatchObject({
     command: 'CONTINUE',
   });
@@ -251,10 +251,12 @@ describe('a cluster that Compute Engine has not confirmed yet', () => {
     };
     ports = { ...ports, jobs: { ...ports.jobs, read: readThenMove } };
     await sendHeartbeat(WORKER, 'INSTALLING', 1_000);
-    expect(await ports.replicas.listByJob('pair')).toMatchObject([{ leaseExpiresAt: 1_000 + TIMEOUTS.leaseMs }]);
+    expect(await ports.replicas.listByAttempt({ jobId: 'pair', attempt: 1 })).toMatchObject([
+      { leaseExpiresAt: 1_000 + TIMEOUTS.leaseMs },
+    ]);
     await reconcile(ports, 1_000 + TIMEOUTS.leaseMs + TIMEOUTS.controlPlaneTimeoutMs);
 
     expect(await readJob()).toMatchObject({ status: 'PREPARING', attempt: 1, placementRound: 2, placedAt: 3_000 });
-    expect(await ports.replicas.listByJob('pair')).toMatchObject([{ leaseExpiresAt: null }]);
+    expect(await ports.replicas.listByAttempt({ jobId: 'pair', attempt: 1 })).toMatchObject([{ leaseExpiresAt: null }]);
   });
 });

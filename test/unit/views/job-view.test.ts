@@ -34,6 +34,45 @@ it('shows no replicas of a QUEUED job or of an earlier placement', () => {
   expect(replicasOf(placedAgain, training({ attempt: 2, heardAt: 4_900 }))).toEqual([]);
 });
 
+describe('a cluster', () => {
+  const [master] = queuedJob().spec.replicaGroups;
+  const workers = { ...master, role: 'worker', count: 100 } as const;
+  const spec = { ...queuedJob().spec, replicaGroups: [master, workers] as const };
+  const cluster = jobAfter({ ...queuedJob(), spec }, ['PLACEMENT_CHOSEN', 1_000], ['VMS_CREATED', 2_000]);
+  const names = ['master-0', ...Array.from({ length: 100 }, (_, index) => `worker-${index}`)];
+  const records = names.map((replica) => training({ replica, ...(replica !== 'master-0' && { instanceId: replica }) }));
+
+  it('shows its replicas by number, the master first, each with its role and index', () => {
+    const shown = replicasOf(jobAfter(cluster, ['REPLICA_STARTED', 3_000]), ...records.toReversed());
+    expect(shown.map(({ replica }) => replica)).toEqual(names);
+    expect(shown[11]).toMatchObject({ replica: 'worker-10', role: 'worker', index: 10 });
+  });
+
+  it('shows the restarts, the exit code and the own cause of each', () => {
+    const exit = { outcome: 'FAILED', cause: causeOf('PROGRAM_KILLED', 'The program was terminated.') } as const;
+    const failing = training({ replica: 'worker-1', reboots: 2, exitCode: 137, phase: 'UPLOADING', pendingExit: exit });
+    expect(replicasOf(cluster, training(), failing)).toMatchObject([
+      { restarts: 0, exitCode: null, cause: null },
+      { restarts: 2, exitCode: 137, cause: { code: 'PROGRAM_KILLED', message: 'The program was terminated.' } },
+    ]);
+  });
+
+  it('says what the programs that have started wait for until it runs, in one line', () => {
+    const installing = records.map((one, index) => (index % 20 === 3 ? { ...one, phase: 'INSTALLING' as const } : one));
+    expect(viewJob(cluster, installing, 9_000)).toMatchObject({
+      state: 'PREPARING',
+      waitingFor: {
+        code: 'CLUSTER_STARTING',
+        message:
+          'worker-2, worker-22, worker-42 and 2 others are installing packages; ' +
+          'master-0, worker-0, worker-1 and 93 others wait',
+      },
+    });
+    expect(viewJob(cluster, records, 9_000).waitingFor).toBeNull();
+    expect(viewJob(cluster, [], 9_000).waitingFor).toBeNull();
+  });
+});
+
 it('shows the progress of a closed job’s replicas, without usage', () => {
   expect(replicasOf(cancelled, training())).toMatchObject([
     { phase: 'EXITED', cpuFraction: null, memoryBytes: null, diskBytes: null, gpus: [], metrics: { accuracy: 0.9 } },

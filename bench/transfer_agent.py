@@ -11,7 +11,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'infra' / 'vm-agent
 from vm_agent.http.cached_token import CachedToken
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.directory.job_directory import JobDirectory
-from vm_agent.storage.output.output_sync import OutputSync
+from vm_agent.storage.cluster.output_sync import OutputSync
+from vm_agent.storage.cluster.peers import Peers
+from vm_agent.storage.cluster.rounds import Rounds
+from vm_agent.storage.output.local_files import LocalFiles
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.output.staging import Staging
 from vm_agent.storage.restore.restore import Restore
@@ -33,7 +36,8 @@ def main(direction: str, url: str, job_dir: str, folder: Path) -> None:
     tree = OutputTree(folder)
     if direction == 'save':
         staging = Staging(folder.parent / 'staging', tree, lambda: DISK_BYTES_MAX)
-        problems = OutputSync(directory, tree, staging, log).finish(policy, was_killed=False)
+        files, peers = LocalFiles(directory, tree, staging, log), Peers((), 0, str, log)
+        problems = OutputSync(files, Rounds(directory, files, peers), peers).finish(policy)
         if problems:
             sys.exit(f'Not saved: {problems}')
     else:

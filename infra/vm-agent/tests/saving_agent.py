@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Optional
 
 from fake_storage import BUCKET, FakeStorage, StoredObject
+from single_replica import open_sync
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest, decode_manifest
 from vm_agent.storage.directory.object_names import MANIFEST_NAME
-from vm_agent.storage.output.output_sync import OutputSync
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.output.staging import Staging
 from vm_agent.storage.restore.restore import Restore
@@ -63,7 +63,7 @@ class SavingAgent:
         self._directory.claim(POLICY)
         tree = OutputTree(self.output)
         staging = Staging(home / 'staging', tree, lambda: BYTES_MAX)
-        self._sync = OutputSync(self._directory, tree, staging, self._log)
+        self._sync = open_sync(self._directory, tree, staging, self._log)
         self._sync.start(interval_seconds, lambda fenced: self.warnings.append(str(fenced)))
 
     def _log(self, text: str, _severity: str) -> None:

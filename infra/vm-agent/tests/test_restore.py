@@ -17,6 +17,7 @@ from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.directory.object_names import PARTS_PREFIX
 from vm_agent.storage.output.output_tree import OutputTree
+from vm_agent.storage.output.local_files import MASTER
 from vm_agent.storage.restore.restore import Restore, describe_restore_error, select_objects
 from vm_agent.storage.transfer.client import REQUESTS_MAX, Author, ObjectInfo, parse_object_info
 
@@ -47,11 +48,11 @@ class SelectionTest(unittest.TestCase):
         }
         generations = {'kept': 5, 'rewritten': 6, 'gone': 4, 'committed-by-the-program': 3}
         manifest = Manifest(EARLIER, {name: info(name, generation) for name, generation in generations.items()})
-        selected = select_objects(live, manifest)
+        selected = select_objects(live, manifest, MASTER)
         self.assertEqual({name: int(found.generation) for name, found in selected.items()}, generations)
 
     def test_selects_nothing_before_the_first_commit(self) -> None:
-        self.assertEqual(select_objects({'half-of-a-set': info('half-of-a-set', 5)}, Manifest(None)), {})
+        self.assertEqual(select_objects({'half-of-a-set': info('half-of-a-set', 5)}, Manifest(None), MASTER), {})
 
 
 class RestoreTest(unittest.TestCase):

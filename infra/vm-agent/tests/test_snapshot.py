@@ -20,7 +20,7 @@ from vm_agent.storage.output.output_files import Scan, Stamp, scan_output, stamp
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.output.quiet_wait import QUIET_SECONDS_MIN, required_quiet
 from vm_agent.storage.output.restless_files import RestlessFiles
-from vm_agent.storage.output.snapshot import HELD_ROUNDS_MAX, Snapshot, Snapshots
+from vm_agent.storage.output.snapshot import HELD_ROUNDS_MAX, Interval, Snapshot, Snapshots
 from vm_agent.storage.output.staging import COPY_BYTES_MAX, Staging, Unstable, UnstableFile, Wanted, tail_of
 from vm_agent.storage.transfer.client import ObjectInfo
 
@@ -86,7 +86,9 @@ class SnapshotTestCase(unittest.TestCase):
         return Wanted(str(path.relative_to(self.output)), stamp_of(path), must_copy=must_copy)
 
     def take(self) -> Optional[Snapshot]:
-        return self.snapshots.take(self.saved, INTERVAL_SECONDS, threading.Event())
+        """Returns None, too, if everything is saved."""
+        snapshot = self.snapshots.take(self.saved, Interval(INTERVAL_SECONDS), threading.Event())
+        return None if snapshot is None or snapshot.is_saved else snapshot
 
     def save(self, snapshot: Optional[Snapshot]) -> Mapping[str, bytes]:
         """Acts as if the snapshot had been uploaded and committed; returns its new files."""

@@ -10,11 +10,11 @@ from typing import Iterator, List
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
 from fake_storage import BUCKET, FakeStorage, Received
+from single_replica import open_sync
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.directory.job_directory import Fenced, JobDirectory
 from vm_agent.storage.directory.object_names import PARTS_PREFIX, is_restorable
 from vm_agent.storage.output.output_files import stamp_of
-from vm_agent.storage.output.output_sync import OutputSync
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.output.staging import Staging, Wanted
 from vm_agent.storage.restore.restore import Restore
@@ -259,7 +259,7 @@ class SaveTest(CloudTest):
             (self.output / name).write_bytes(b'x' * (position * 7 % 60))
             os.utime(self.output / name, (position * 17 % 60, position * 17 % 60))
         expected = sorted(names, key=lambda name: (self.output / name).stat().st_mtime_ns)
-        sync = OutputSync(self.directory, OutputTree(self.output), self.staging, lambda text, _: self.fail(text))
+        sync = open_sync(self.directory, OutputTree(self.output), self.staging, lambda text, _: self.fail(text))
         self.assertEqual(sync.finish(POLICY, was_killed=False), ())
 
         restored = self.folder / 'restored'
@@ -272,7 +272,7 @@ class SaveTest(CloudTest):
     def test_starts_no_upload_when_its_time_is_over(self) -> None:
         for number in range(40):
             (self.output / f'file-{number}').write_bytes(b'x')
-        sync = OutputSync(self.directory, OutputTree(self.output), self.staging, lambda text, _: None)
+        sync = open_sync(self.directory, OutputTree(self.output), self.staging, lambda text, _: None)
         problems = sync.finish(RetryPolicy(tries_max=3, seconds_max=0), was_killed=False)
         self.assertEqual(len(problems), 40)
         self.assertIn('the time to upload it is over', problems[0])

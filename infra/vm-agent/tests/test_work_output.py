@@ -10,6 +10,7 @@ from typing import List, Optional, Tuple
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
 from fake_storage import BUCKET, FakeStorage, StoredObject
+from single_replica import open_sync
 from vm_agent.control.output_findings import OutputFindings
 from vm_agent.health.finding import Finding
 from vm_agent.http.retry import RetryPolicy
@@ -18,7 +19,6 @@ from vm_agent.storage.directory.manifest import decode_manifest
 from vm_agent.storage.directory.object_names import MANIFEST_NAME, WORK_PREFIX
 from vm_agent.storage.output.output_files import Stamp
 from vm_agent.storage.output.output_rule import OutputRule
-from vm_agent.storage.output.output_sync import OutputSync
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.output.staging import Staging
 from vm_agent.storage.output.work_folder import (
@@ -55,7 +55,7 @@ class Vm:
         self.claimed = self.directory.claim(POLICY)
         staging = Staging(home / 'staging', self.tree, lambda: GIB)
         staging.clear()
-        self.sync = OutputSync(self.directory, self.tree, staging, lambda text, severity: None)
+        self.sync = open_sync(self.directory, self.tree, staging, lambda text, severity: None)
 
     def open(self, rule: OutputRule) -> WorkFolder:
         baseline = read_baseline(self.work, self.baseline_file)
@@ -72,8 +72,8 @@ class Vm:
 
     def restore(self) -> List[str]:
         restored = Restore(self.directory, self.tree, GIB, POLICY, lambda text, severity: None).run(self.claimed)
-        held = {name: info for name, info in self.claimed.files.items() if not self.tree.has_place(name)}
-        self.sync.record_restored(restored, held)
+        self.sync.files.record_restored(restored, self.claimed)
+        self.sync.rounds.resume(self.claimed)
         return sorted(restored)
 
 

@@ -86,7 +86,8 @@ class Boot:
         identity = identity_token(metadata, endpoints.heartbeat_audience)
         self._heartbeats = Heartbeats(vm, identity, stop_signal, logs)
         self._observer = Observer(vm, logs, stop_signal)
-        self._outputs = Outputs(vm, self._observer, logs.log)
+        secret = lambda: self._heartbeats.peer_secret
+        self._outputs = Outputs(vm, self._observer, secret, logs.log)
         self._background_store = BackgroundStore(logs.log)
 
     def run(self) -> int:
@@ -158,7 +159,7 @@ class Boot:
                 last_answer_at=lambda: self._heartbeats.last_answer_at,
                 disk_bytes=lambda: observer.disk.used_bytes,
                 on_output=self._add_output,
-                before_signal=self._outputs.sync.record_signal,
+                before_signal=self._outputs.files.record_signal,
                 on_started=observer.watch_processes,
                 gpu_faults=GpuFaults(config.gpu_count),
                 find_exception=lambda: observer.health.stuck.explanation,
@@ -194,8 +195,7 @@ class Boot:
     def _save_output(self, report: ExitReport) -> ExitReport:
         state = self._state.current
         try:
-            if self._vm.config.spec.saves_output:
-                self._heartbeats.set_phase('UPLOADING')
+            self._heartbeats.set_phase('UPLOADING')
             report = self._outputs.save(report, state.saved_folder, self._saving_seconds())
             if report.is_rollback:
                 moment = Moment(state.bad_since, state.program_started_at or time.time())

@@ -62,11 +62,11 @@ class Observer:
         # In a cluster, only the master's metrics count for a tuning.
         settings = MetricSettings(
             attempt_id=f'{spec.job_id}/{spec.attempt}',
-            metric_ids=spec.trial.metric_ids if spec.trial is not None and spec.saves_output else None,
-            bucket_events=BucketEvents(self._vm.directory) if spec.saves_output else None,
+            metric_ids=spec.trial.metric_ids if spec.trial is not None and spec.is_master else None,
+            bucket_events=BucketEvents(self._vm.directory) if spec.is_master else None,
             history=history,
             log=self._logs.log,
-            saves_output=spec.saves_output,
+            saves_output=spec.is_master,
             reads_output=config.options.metrics_from_output,
         )
         return ProgramMetrics(MetricPaths(self._vm.home), self._logs.mask, settings)

@@ -5,7 +5,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Optional, Tuple
+from typing import Callable, Mapping, Optional, Tuple, Union
 
 from vm_agent.control.launcher import Setup
 from vm_agent.control.observer import Observer
@@ -17,10 +17,14 @@ from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.foreign_files import has_link
 from vm_agent.program.saved_uris import find_output_arguments, is_outside
 from vm_agent.program.usage import measure_tree
+from vm_agent.storage.cluster.member import Member
+from vm_agent.storage.cluster.output_sync import OutputSync
+from vm_agent.storage.cluster.peers import Peers
+from vm_agent.storage.cluster.rounds import Rounds
 from vm_agent.storage.directory.job_directory import Fenced
 from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.output.local_files import MASTER, LocalFiles
 from vm_agent.storage.output.output_rule import OutputRule
-from vm_agent.storage.output.output_sync import OutputSync
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.output.staging import Staging
 from vm_agent.storage.output.work_folder import WorkFolder, read_baseline
@@ -30,27 +34,51 @@ from vm_agent.storage.restore.rollback import ROLLED_BACK_PREFIX, Moment, Rollba
 from vm_agent.storage.transfer.client import END_KEY, SUCCESS_KEY, StorageRejected
 
 BASELINE_FILE = 'workdir-baseline.json'
+RESTORED_FILE = 'restored.json'
 # For a warning that nothing was saved.
 LIST_SECONDS_MAX = 10.0
 
 
 class Outputs:
-    """In a cluster, only the master saves, and every replica restores what it has saved."""
+    """Every replica saves what its program writes, and restores what all have saved: the master commits it."""
 
-    def __init__(self, vm: Vm, observer: Observer, log: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, vm: Vm, observer: Observer, secret: Callable[[], str], log: Callable[[str, str], None]
+    ) -> None:
+        """`secret` returns that of the attempt, with which the agents of a cluster speak to each other."""
         self._vm = vm
         self._log = log
         self._disk = observer.disk
         self._findings = OutputFindings(observer.health.monitor.record)
         self.tree = OutputTree(vm.output)
         staging = Staging(vm.staging, self.tree, self._staging_bytes)
-        self.sync = OutputSync(vm.directory, self.tree, staging, log)
-        self.sync.report_unsaved(self._findings.add_unsaved)
-        self.sync.count_reports = observer.metrics.count_reports
+        self.files = LocalFiles(vm.directory, self.tree, staging, log)
+        self.files.replica = vm.config.spec.name
+        self.files.on_unsaved(self._findings.add_unsaved)
+        self._is_open = False
+        self.sync = self._open_sync(observer, secret, log)
+
+    def _open_sync(
+        self, observer: Observer, secret: Callable[[], str], log: Callable[[str, str], None]
+    ) -> Union[OutputSync, Member]:
+        vm, peers = self._vm, self._vm.config.peers
+        if peers is not None and not vm.config.spec.is_master:
+            return Member(vm.directory, self.files, peers.address, secret)
+        names = () if peers is None else tuple(name for name in peers.replicas if name != MASTER)
+        port = 0 if peers is None else int(peers.address.rpartition(':')[2])
+        others = Peers(names, port, secret, log)
+        rounds = Rounds(vm.directory, self.files, others)
+        rounds.count_reports = observer.metrics.count_reports
+        return OutputSync(self.files, rounds, others)
+
+    @property
+    def reports(self) -> Mapping[str, int]:
+        """See Rounds; empty but for the master."""
+        return self.sync.rounds.reports if isinstance(self.sync, OutputSync) else {}
 
     def claim(self, setup: Setup) -> Manifest:
         """Claims the job directory, which shows that it can be written before anything is run for it."""
-        directory, is_master = self._vm.directory, self._vm.config.spec.saves_output
+        directory, is_master = self._vm.directory, self._vm.config.spec.is_master
         earlier = EarlierSave(directory, setup.policy, setup.supervisor.wait, self._log)
         try:
             earlier.wait_for(self._vm.config.limits.earlier_save_seconds, is_master)
@@ -67,20 +95,32 @@ class Outputs:
         """
         state = setup.state
         if state.current.is_restored:
-            self.sync.record_committed(claimed)
+            self._resume(claimed)
             # The files that the program saved before the reboot are on the disk.
             state.update(has_restored=state.current.has_restored or bool(claimed.files))
             return
         try:
-            restore = Restore(self._vm.directory, self.tree, self._measure_space(), setup.policy, self._log)
+            directory, space = self._vm.directory, self._measure_space()
+            restore = Restore(directory, self.tree, space, setup.policy, self._log, self.files.replica)
             restored = restore.run(claimed)
         except StorageRejected as error:
             setup.supervisor.check()
             raise self._rejected('read', error) from error
-        held = {name: info for name, info in claimed.files.items() if not self.tree.has_place(name)}
-        self.sync.record_restored(restored, held)
-        self.sync.reports = claimed.reports if restored else {}
+        self.files.record_restored(restored, claimed)
+        self.files.write_restored(self._vm.home / RESTORED_FILE)
+        self._is_open = True
+        self._begin(claimed if restored else replace(claimed, reports={}))
         state.update(is_restored=True, has_restored=bool(restored))
+
+    def _resume(self, manifest: Manifest) -> None:
+        """Continues after a reboot from what was committed."""
+        self._is_open = True
+        self.files.record_reboot(manifest, self._vm.home / RESTORED_FILE)
+        self._begin(manifest)
+
+    def _begin(self, manifest: Manifest) -> None:
+        if isinstance(self.sync, OutputSync):
+            self.sync.rounds.resume(manifest)
 
     def open_folder(self, folder: Optional[Path]) -> None:
         """
@@ -103,14 +143,12 @@ class Outputs:
 
     def start(self, supervisor: Supervisor) -> None:
         """Saves at every interval, until a later attempt has claimed the job directory: then the program is stopped."""
-        if self._vm.config.spec.saves_output:
-            interval_seconds = self._vm.config.intervals.sync_seconds
-            self.sync.start(interval_seconds, lambda fenced: supervisor.request_stop(str(fenced)))
+        interval_seconds = self._vm.config.intervals.sync_seconds
+        self.sync.start(interval_seconds, lambda fenced: supervisor.request_stop(str(fenced)))
 
     def save(self, report: ExitReport, saved_folder: Optional[str], seconds_max: float) -> ExitReport:
         """Uploads the rest of the output. Returns the report, in which a success becomes a failure if this failed."""
-        if not self._vm.config.spec.saves_output:
-            return report
+        is_master = self._vm.config.spec.is_master
         try:
             policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)
             self._reopen(saved_folder, policy)
@@ -121,10 +159,12 @@ class Outputs:
             problems = (str(error),)
         if not problems:
             self._findings.end()
+            if not is_master:
+                return report
             has_saved = self._saves_elsewhere(report) or self._has_files()
             return replace(report, saved_nothing=report.is_success and not has_saved)
         message = f'{report.message} The output could not be saved: {problems[0]}'
-        if report.is_success:
+        if report.is_success and is_master:
             return replace(report, reason='JOB_DIR_UNWRITABLE', message=message, evidence=problems)
         return replace(report, message=message)
 
@@ -155,12 +195,12 @@ class Outputs:
         """
         Finds what is to be saved in a boot that has not set up the program: it had ended before, or could not start.
         """
-        if self.sync.knows_manifest:
+        if self._is_open:
             return
         # A program in a container may have left a link in its place: then what was saved stays.
         if saved_folder is not None and not has_link(self._vm.home, Path(saved_folder)):
             self.open_folder(Path(saved_folder))
-        self.sync.record_committed(self._vm.directory.read_manifest(policy))
+        self._resume(self._vm.directory.read_manifest(policy))
 
     def _marks_of(self, report: ExitReport) -> Tuple[str, ...]:
         """

@@ -122,7 +122,7 @@ class PythonLauncher:
             storage=vm.directory.storage,
             location=location,
             author=vm.directory.author,
-            may_store=vm.config.spec.saves_output,
+            may_store=vm.config.spec.is_master,
             policy=replace(policy, tries_max=CACHE_TRIES_MAX, seconds_max=CACHE_RETRY_SECONDS_MAX),
             log=self.setup.log,
         )

@@ -65,8 +65,7 @@ class ReplicaSpec:
         return f'{self.role}-{self.index}'
 
     @property
-    def saves_output(self) -> bool:
-        """Only the master's output is saved: the other replicas' files would overwrite it."""
+    def is_master(self) -> bool:
         return self.role == 'master' and self.index == 0
 
 

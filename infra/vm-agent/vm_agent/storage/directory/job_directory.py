@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
 from vm_agent.storage.directory.manifest import Manifest, decode_manifest, encode_manifest
-from vm_agent.storage.directory.object_names import MANIFEST_NAME, PARTS_PREFIX, is_restorable
+from vm_agent.storage.directory.object_names import MANIFEST_NAME, PARTS_PREFIX, REPLICAS_PREFIX, is_restorable
 from vm_agent.storage.transfer.body import MemoryBody
 from vm_agent.storage.transfer.client import Author, ObjectInfo, PreconditionFailed, Storage, Upload, split_gs_uri
 from vm_agent.storage.transfer.download import download_file
@@ -76,6 +76,14 @@ class JobDirectory:
         self._named = manifest.files
         return committed
 
+    def record_named(self, objects: Iterable[ObjectInfo]) -> None:
+        """Records which uploads of this replica the manifest names, which the master's agent writes."""
+        self._named = {info.name[len(self.prefix) :]: info for info in objects}
+
+    def forget_named(self) -> None:
+        """It is unknown which uploads the manifest names."""
+        self._named = None
+
     def upload(self, name: str, path: Path, policy: RetryPolicy) -> ObjectInfo:
         """Uploads one file. Also raises FileChanged or OSError."""
         with open_upload(self.storage, path) as file:
@@ -119,7 +127,7 @@ class JobDirectory:
 
     def has_files(self, policy: RetryPolicy) -> bool:
         """Whether it has an object that is not Dropforge's own."""
-        return any(is_restorable(name) for name, _ in self.list(policy))
+        return any(is_restorable(name) or name.startswith(REPLICAS_PREFIX) for name, _ in self.list(policy))
 
     def download(self, info: ObjectInfo, target: Path, policy: RetryPolicy) -> None:
         """Downloads one generation. Also raises ContentMismatch or OSError."""

@@ -13,6 +13,8 @@ SERIES_PREFIX = 'dropforge-metrics/'
 PARTS_PREFIX = 'dropforge-parts/'
 # The files of the program's working directory.
 WORK_PREFIX = 'dropforge-workdir/'
+# The files of replicas whose names other replicas have, too: `dropforge-replicas/worker-1/log.txt`.
+REPLICAS_PREFIX = 'dropforge-replicas/'
 RESERVED = 'the name is reserved for Dropforge'
 # cloud.google.com/storage/docs/objects#naming
 NAME_BYTES_MAX = 1_024
@@ -26,8 +28,20 @@ def is_restorable(name: str) -> bool:
         is_plain
         and not PurePosixPath(name).is_absolute()
         and name != MANIFEST_NAME
-        and not name.startswith((PACKAGES_PREFIX, LOGS_PREFIX, SERIES_PREFIX, PARTS_PREFIX))
+        and not name.startswith((PACKAGES_PREFIX, LOGS_PREFIX, SERIES_PREFIX, PARTS_PREFIX, REPLICAS_PREFIX))
     )
+
+
+def replica_name_of(replica: str, name: str) -> str:
+    """Returns the name of the object of a replica's file whose own name another replica has."""
+    return f'{REPLICAS_PREFIX}{replica}/{name}'
+
+
+def local_name(name: str, replica: str) -> Optional[str]:
+    """Returns the name that an object has as a file of the replica; None if it is not restored there."""
+    own = replica_name_of(replica, '')
+    local = name[len(own) :] if name.startswith(own) else name
+    return local if is_restorable(local) else None
 
 
 def reason_to_skip(relative: str, prefix: str) -> Optional[str]:

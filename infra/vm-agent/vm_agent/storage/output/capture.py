@@ -108,6 +108,11 @@ class Capture:
         added = after.files.keys() - changes.scan.files.keys()
         self.moved.update(name for name in added if parent_of(name) in changes.known_folders)
 
+    def find_newer(self) -> AbstractSet[str]:
+        """Returns the files that had changed again when they were copied."""
+        scanned = self._situation.changes.scan.files
+        return {name for name, file in self.staged.items() if file.stamp != scanned[name]}
+
     def versions(self) -> Dict[str, Stamp]:
         """Returns the version of each file that the snapshot has."""
         without = self.unfinished | self.half_saved | self.deleted | self.unreadable.keys()

@@ -10,7 +10,7 @@ from vm_agent.storage.output.half_written import HalfWritten
 from vm_agent.storage.output.new_folders import NewFolders
 from vm_agent.storage.output.open_files import is_log_name
 from vm_agent.storage.output.output_changes import Changes, Saved, find_changes
-from vm_agent.storage.output.output_files import Stamp
+from vm_agent.storage.output.output_files import Scan, Stamp, parent_of
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.output.quiet_wait import QuietWait
 from vm_agent.storage.output.restless_files import RestlessFiles
@@ -34,6 +34,35 @@ class Snapshot:
     """Copies of the versions that the bucket does not have."""
     held: FrozenSet[str]
     """Files of which no complete version could be copied: the last committed one stays."""
+    scanned: FrozenSet[str] = frozenset()
+    """All files that were found, those included that are still being written for the first time."""
+    folders: FrozenSet[str] = frozenset()
+    """The directories that have committed files."""
+    restless: FrozenSet[str] = frozenset()
+    """Files that change all the time, such as logs: their copies are of some moment."""
+    unsettled: FrozenSet[str] = frozenset()
+    """Other files that kept changing in several rounds, and were copied as they were found."""
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the bucket had every version when the snapshot was taken."""
+        return not self.scanned
+
+    def find_changed(self, now: Scan) -> FrozenSet[str]:
+        """Returns the files that differ from the snapshot, as far as it is of one moment."""
+        ignored = self.restless | self.unsettled | self.held
+        changed = {name for name, stamp in self.files.items() if name not in ignored and now.files.get(name) != stamp}
+        added = now.files.keys() - self.files.keys() - self.scanned
+        return frozenset(changed.union(name for name in added if parent_of(name) in self.folders))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The time between two rounds, in which a consistent state is found."""
+
+    seconds: float
+    waited_seconds: float = 0.0
+    """How long it has been looked for already: the longer, the shorter the pause that is required."""
 
 
 class Snapshots:
@@ -60,9 +89,10 @@ class Snapshots:
         self._staging.discard(name)
         self._rewritten.add(name)
 
-    def take(self, saved: Saved, interval_seconds: float, cancelled: threading.Event) -> Optional[Snapshot]:
-        """Returns None if everything is saved, if a save in progress has to be awaited, or if cancelled."""
-        wait = QuietWait(interval_seconds)
+    def take(self, saved: Saved, interval: Interval, cancelled: threading.Event) -> Optional[Snapshot]:
+        """Returns None if a save in progress has to be awaited, or if cancelled."""
+        interval_seconds = interval.seconds
+        wait = QuietWait(interval_seconds, interval.waited_seconds)
         self._restless.start_round()
         logs: Optional[FrozenSet[str]] = None
         tries = 0
@@ -72,7 +102,7 @@ class Snapshots:
             looked_at_ns = time.time_ns()
             changes = self._look(saved)
             if not changes.changed and saved.is_committed and saved.files.keys() == changes.scan.files.keys():
-                return None
+                return Snapshot(changes.scan.files, {}, frozenset(), folders=frozenset(changes.known_folders))
             scan_seconds = time.monotonic() - started_at
             if logs is None:
                 logs = self._find_logs(changes)
@@ -102,7 +132,7 @@ class Snapshots:
                     capture.check(self._tree.scan(self._prefix))
                 if is_forced or capture.is_consistent:
                     self._failed_rounds = 0 if capture.is_consistent and not is_forced else self._failed_rounds
-                    return self._finish(changes, capture)
+                    return self._finish(situation, capture)
                 if has_failed:
                     self._failed_rounds += 1
                     self._count_unsaved(changes, capture.half_saved | capture.moved)
@@ -134,7 +164,8 @@ class Snapshots:
         self.open_before = {name: found[name].inode for name in open_files if name in found}
         return frozenset(logs)
 
-    def _finish(self, changes: Changes, capture: Capture) -> Snapshot:
+    def _finish(self, situation: Situation, capture: Capture) -> Snapshot:
+        changes = situation.changes
         for name, reason in capture.unreadable.items():
             self._warn(f'{name} in the output directory cannot be read, and is not saved: {reason}')
         self._count_unsaved(changes, capture.half_saved | capture.unfinished)
@@ -142,7 +173,15 @@ class Snapshots:
             {name for name, folder in changes.new_folders.items() if folder.names & capture.unfinished}
         )
         self._staging.keep(capture.staged)
-        return Snapshot(capture.versions(), capture.staged, frozenset(capture.half_saved | capture.unreadable.keys()))
+        return Snapshot(
+            files=capture.versions(),
+            staged=capture.staged,
+            held=frozenset(capture.half_saved | capture.unreadable.keys()),
+            scanned=frozenset(changes.scan.files),
+            folders=frozenset(changes.known_folders),
+            restless=frozenset(situation.logs | situation.restless),
+            unsettled=frozenset(situation.overdue | capture.find_newer()),
+        )
 
     def _count_unsaved(self, changes: Changes, names: Iterable[str]) -> None:
         """Counts the successive rounds that could not save each file, and reports it after some."""

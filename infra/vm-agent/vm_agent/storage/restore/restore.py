@@ -10,9 +10,11 @@ from typing import Callable, Dict, List
 from vm_agent.http.request import is_disk_full
 from vm_agent.http.retry import ChildEvent, RetryPolicy, TransientError
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.storage.cluster.framework_index import find_incomplete
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
-from vm_agent.storage.directory.object_names import PARTS_PREFIX, is_restorable
+from vm_agent.storage.directory.object_names import PARTS_PREFIX, is_restorable, local_name
+from vm_agent.storage.output.local_files import MASTER
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.transfer.client import ObjectInfo, StorageRejected
 from vm_agent.storage.transfer.download import ContentMismatch
@@ -24,9 +26,10 @@ REPLACED_TIMES_MAX = 5
 MODIFIED_STEP_NS = 1_000_000
 
 
-def select_objects(live: Dict[str, ObjectInfo], manifest: Manifest) -> Dict[str, ObjectInfo]:
+def select_objects(live: Dict[str, ObjectInfo], manifest: Manifest, replica: str) -> Dict[str, ObjectInfo]:
     """
-    Returns the objects to restore: exactly the generations that the manifest names, which belong together. Uploads that
+    Returns the objects to restore, by the name of the file: exactly the generations that the manifest names, which
+    belong together, of all replicas. A replica has its own version of a name that several have written. Uploads that
     no manifest has committed may be part of a set whose other files are missing, objects that it does not name were
     deleted by the program, as old checkpoints are, and objects of other writers may exceed the disk.
     """
@@ -39,7 +42,9 @@ def select_objects(live: Dict[str, ObjectInfo], manifest: Manifest) -> Dict[str,
         found = current if current is not None and is_same else info
         author = None if current is None else current.author
         selected[name] = replace(found, modified_ns=info.modified_ns, author=author)
-    return {name: info for name, info in selected.items() if is_restorable(name)}
+    # Those below REPLICAS_PREFIX come last, and replace the others.
+    files = {name: local_name(name, replica) for name in sorted(selected, key=is_restorable, reverse=True)}
+    return {local: selected[name] for name, local in files.items() if local is not None}
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class Restore:
     """The bytes that may be written to the disk."""
     policy: RetryPolicy
     log: Callable[[str, str], None]
+    replica: str = MASTER
 
     def run(self, claimed: Manifest) -> Dict[str, ObjectInfo]:
         """
@@ -60,10 +66,10 @@ class Restore:
         """
         found = dict(self.directory.list(self.policy))
         self.directory.delete_abandoned([info for name, info in found.items() if name.startswith(PARTS_PREFIX)])
-        live = {name: info for name, info in found.items() if is_restorable(name)}
+        live = {name: info for name, info in found.items() if local_name(name, self.replica) is not None}
         for name, info in live.items():
             self.directory.record_live(name, info)
-        committed = select_objects(live, claimed)
+        committed = select_objects(live, self._without_incomplete(claimed), self.replica)
         selected = {name: info for name, info in committed.items() if self._has_place(name, info)}
         total_bytes = sum(info.size_bytes for info in selected.values())
         self._check_space(selected, total_bytes)
@@ -73,6 +79,25 @@ class Restore:
         if restored:
             self.log(f'Restored {len(restored)} files ({total_bytes} bytes) from the job directory.', 'INFO')
         return restored
+
+    def _without_incomplete(self, claimed: Manifest) -> Manifest:
+        """
+        Returns the manifest without checkpoints of which a framework's index names files that were never saved: a
+        program that finds one cannot read it, and does not look for an earlier one.
+        """
+        files = claimed.files
+        incomplete = find_incomplete(
+            {name: info.size_bytes for name, info in files.items()},
+            lambda name: self.directory.storage.read_version(files[name], self.policy),
+        )
+        for index, found in incomplete.items():
+            self.log(
+                f'{index} is not restored: it names files that were not saved ({", ".join(found.missing[:3])}). '
+                'It stays in the job directory.',
+                'WARNING',
+            )
+        left_out = frozenset().union(*(found.named for found in incomplete.values()))
+        return replace(claimed, files={name: info for name, info in files.items() if name not in left_out})
 
     def _has_place(self, name: str, info: ObjectInfo) -> bool:
         """
@@ -143,7 +168,8 @@ class Restore:
                 self.directory.download(info, self.tree.path(name), policy)
                 return info
             except StorageRejected as rejection:
-                current = self.directory.stat(name, policy) if rejection.status == 404 else None
+                is_gone = rejection.status == 404
+                current = self.directory.stat(info.name[len(self.directory.prefix) :], policy) if is_gone else None
                 if current is None or current.generation == info.generation:
                     raise ReplicaEnded(describe_restore_error(name, rejection)) from rejection
                 self.log(

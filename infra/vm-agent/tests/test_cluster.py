@@ -1,0 +1,196 @@
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+from typing import Dict
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+
+from cluster_agents import POLICY, Cluster, await_true
+from fake_storage import FakeStorage
+from vm_agent.http.retry import RetryPolicy
+from vm_agent.storage.transfer.client import END_KEY, SUCCESS_KEY
+
+
+class ClusterTestCase(unittest.TestCase):
+    def setUp(self) -> None:
+        self.cloud = FakeStorage()
+        self.cloud.is_versioned = True
+        self.addCleanup(self.cloud.close)
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.home = Path(holder.name)
+
+    def open(self, count: int = 3, attempt: int = 1) -> Cluster:
+        cluster = Cluster(self.cloud, self.home, count, attempt)
+        for agent in cluster.agents.values():
+            self.addCleanup(agent.close)
+        return cluster
+
+    def finish(self, cluster: Cluster, *names: str) -> Dict[str, object]:
+        """Ends the programs of these replicas, all at once."""
+        found: Dict[str, object] = {}
+
+        def finish(name: str) -> None:
+            found[name] = cluster.agents[name].sync.finish(POLICY, marks=(END_KEY, SUCCESS_KEY))
+
+        threads = [threading.Thread(target=finish, args=(name,)) for name in names]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+
+class SaveTest(ClusterTestCase):
+    def test_commits_the_files_of_all_replicas_as_one_set_and_restores_it_on_every_replica(self) -> None:
+        cluster = self.open()
+        cluster.start()
+        shards = {f'step-1/shard-{rank}': f'1 of {rank}' for rank in range(3)}
+        for agent, (name, text) in zip(cluster.agents.values(), shards.items()):
+            agent.write(name, text)
+        cluster.master.write('step-1/index', '3')
+        expected = {**shards, 'step-1/index': '3'}
+        self.assertEqual(cluster.await_commit(lambda files: len(files) == 4), expected)
+        self.assertEqual(cluster.manifest().writers, {'step-1/shard-1': 'worker-0', 'step-1/shard-2': 'worker-1'})
+        later = self.open(count=2, attempt=2)
+        self.assertEqual([agent.read() for agent in later.agents.values()], [expected, expected])
+
+    def test_commits_at_the_end_what_each_program_wrote_last(self) -> None:
+        cluster = self.open()
+        cluster.start(interval_seconds=60.0)
+        for name, agent in cluster.agents.items():
+            agent.write(f'model-{name}', name)
+        self.assertEqual(self.finish(cluster, *cluster.replicas), dict.fromkeys(cluster.replicas, ()))
+        self.assertEqual(cluster.committed(), {f'model-{name}': name for name in cluster.replicas})
+
+    def test_commits_no_set_while_a_replica_rewrites_its_part(self) -> None:
+        cluster = self.open(count=2)
+        cluster.start()
+        worker = cluster.agents['worker-0']
+        for agent in cluster.agents.values():
+            agent.write(f'shard-{agent.replica}', '1')
+        cluster.await_commit(lambda files: len(files) == 2)
+        with open(worker.output / 'shard-worker-0', 'w') as shard:
+            # The second step of the master is on its disk, and that of the worker is being written.
+            cluster.master.write('shard-master-0', '2')
+            shard.write('2')
+            shard.flush()
+            number = cluster.manifest().set_number
+            cluster.master.write('log.jsonl', '{}')
+            cluster.master.sync.request_sync()
+            self.assertEqual(set(cluster.committed()[f'shard-{name}'] for name in cluster.replicas), {'1'})
+        files = cluster.await_commit(lambda files: files['shard-master-0'] == '2')
+        self.assertEqual(files['shard-worker-0'], '2')
+        self.assertGreater(cluster.manifest().set_number, number)
+
+    def test_a_replica_that_writes_nothing_delays_no_set(self) -> None:
+        cluster = self.open()
+        cluster.start()
+        cluster.master.write('model', '1')
+        cluster.await_commit(lambda files: files == {'model': '1'})
+        cluster.agents['worker-1'].write('report', '2')
+        cluster.await_commit(lambda files: files == {'model': '1', 'report': '2'})
+
+    def test_deletes_what_any_replica_deletes_of_the_files_of_earlier_attempts(self) -> None:
+        first = self.open(count=2)
+        first.start()
+        first.master.write('step-1/index', '1')
+        first.agents['worker-0'].write('step-1/shard', '1')
+        first.await_commit(lambda files: len(files) == 2)
+        second = self.open(count=2, attempt=2)
+        second.start()
+        for name in ('index', 'shard'):
+            (second.master.output / 'step-1' / name).unlink()
+        second.master.write('step-2/index', '2')
+        second.await_commit(lambda files: files == {'step-2/index': '2'})
+
+    def test_keeps_the_versions_of_both_replicas_that_write_one_name_and_says_so(self) -> None:
+        cluster = self.open(count=2)
+        cluster.start()
+        for name, agent in cluster.agents.items():
+            agent.write('log.txt', name)
+        files = {'log.txt': 'master-0', 'dropforge-replicas/worker-0/log.txt': 'worker-0'}
+        cluster.await_commit(lambda found: found == files)
+        await_true(lambda: 'worker-0' in ' '.join(cluster.master.warnings))
+        later = self.open(count=2, attempt=2)
+        self.assertEqual({name: agent.read() for name, agent in later.agents.items()}, {
+            'master-0': {'log.txt': 'master-0'}, 'worker-0': {'log.txt': 'worker-0'}
+        })
+        later.start()
+        later.agents['worker-0'].write('log.txt', 'worker-0 again')
+        later.await_commit(lambda found: found == {**files, 'dropforge-replicas/worker-0/log.txt': 'worker-0 again'})
+
+
+class LostTest(ClusterTestCase):
+    def test_keeps_the_last_set_if_a_replica_is_lost_before_its_part_is_committed(self) -> None:
+        cluster = self.open()
+        cluster.start()
+        for name, agent in cluster.agents.items():
+            agent.write(f'checkpoint/{name}', '1')
+        complete = cluster.await_commit(lambda files: len(files) == 3)
+        lost = cluster.agents['worker-1']
+        lost.close()
+        for name in ('master-0', 'worker-0'):
+            cluster.agents[name].write(f'checkpoint/{name}', '2')
+        cluster.master.write('report', 'failed')
+        self.finish(cluster, 'master-0', 'worker-0')
+        self.assertEqual(cluster.committed(), {**complete, 'report': 'failed'})
+        self.assertEqual(self.cloud.objects['p/checkpoint/worker-0'].body, b'1')
+        self.assertEqual(self.cloud.objects['p/dropforge-replicas/worker-0/checkpoint/worker-0'].body, b'2')
+
+    def test_awaits_the_programs_that_end_after_that_of_the_master(self) -> None:
+        cluster = self.open(count=2)
+        cluster.start(interval_seconds=60.0)
+        ended = threading.Thread(target=self.finish, args=(cluster, 'master-0'))
+        ended.start()
+        worker = cluster.agents['worker-0']
+        worker.write('last', '1')
+        self.finish(cluster, 'worker-0')
+        ended.join()
+        self.assertEqual(cluster.committed(), {'last': '1'})
+
+    def test_uploads_what_a_replica_wrote_after_the_last_set(self) -> None:
+        cluster = self.open(count=2)
+        cluster.start()
+        worker = cluster.agents['worker-0']
+        cluster.master.close()
+        worker.write('last', '1')
+        self.assertEqual(worker.sync.finish(RetryPolicy(tries_max=1, seconds_max=1.0)), ())
+        self.assertEqual(self.cloud.objects['p/dropforge-replicas/worker-0/last'].body, b'1')
+        self.assertIn('dropforge-replicas/worker-0/', ' '.join(worker.warnings))
+
+    def test_continues_after_a_reboot_of_any_replica(self) -> None:
+        cluster = self.open()
+        cluster.start()
+        cluster.master.write('shared', '0')
+        for name, agent in cluster.agents.items():
+            agent.write(name, '1')
+        cluster.await_commit(lambda files: len(files) == 4)
+        for name in cluster.replicas:
+            cluster.reboot(name)
+            cluster.agents[name].write(name, f'after {name}')
+            cluster.await_commit(lambda files: files[name] == f'after {name}' and len(files) == 4)
+
+    def test_an_agent_without_the_secret_has_no_part(self) -> None:
+        cluster = self.open(count=2)
+        cluster.secrets['worker-0'] = '00' * 32
+        cluster.start()
+        cluster.agents['worker-0'].write('forged', '1')
+        cluster.master.write('model', '1')
+        self.finish(cluster, 'master-0')
+        self.assertEqual(cluster.committed(), {'model': '1'})
+
+    def test_an_attempt_that_is_over_is_told_so_on_every_replica(self) -> None:
+        for attempt, name in ((1, 'worker-0'), (3, 'master-0')):
+            cluster = self.open(count=2, attempt=attempt)
+            cluster.start()
+            self.open(count=2, attempt=attempt + 1)
+            cluster.agents[name].write(name, '1')
+            await_true(lambda: bool(cluster.agents[name].fenced))
+            self.assertEqual(cluster.committed(), {})
+
+
+if __name__ == '__main__':
+    unittest.main()

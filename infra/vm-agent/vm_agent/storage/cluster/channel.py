@@ -1,0 +1,115 @@
+"""
+Messages between the agents of a cluster: JSON over TCP, after both sides have proved by HMAC that they know the secret
+of the attempt (docs.python.org/3/library/multiprocessing.html, "Authentication keys").
+"""
+
+import json
+import os
+import socket
+import struct
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from typing import Any, Dict
+
+CONNECT_SECONDS_MAX = 10.0
+# Until the other side has proved its knowledge of the secret.
+HANDSHAKE_SECONDS_MAX = 10
+MESSAGE_BYTES_MAX = 64 * 2**20
+# A VM that is gone without a word is found after this time.
+IDLE_SECONDS, PROBE_SECONDS, PROBES_MAX = 10, 5, 3
+UNACKNOWLEDGED_MS_MAX = 30_000
+
+Message = Dict[str, Any]
+
+
+class ChannelClosed(Exception):
+    """The other agent is gone, or is not one of this attempt."""
+
+
+class Channel:
+    """One connection. `send` and `receive` may be called by two threads, `close` by any."""
+
+    def __init__(self, opened: socket.socket, connection: 'Connection[Any, Any]') -> None:
+        self._socket = opened
+        self._connection = connection
+
+    def send(self, message: Message) -> None:
+        """Raises ChannelClosed."""
+        try:
+            self._connection.send_bytes(json.dumps(message, allow_nan=False).encode('utf-8'))
+        except (OSError, ValueError) as error:
+            raise ChannelClosed(str(error)) from error
+
+    def receive(self) -> Message:
+        """Waits for a message. Raises ChannelClosed."""
+        try:
+            message = json.loads(self._connection.recv_bytes(MESSAGE_BYTES_MAX))
+        except (OSError, EOFError, ValueError) as error:
+            raise ChannelClosed(str(error) or 'the connection was closed') from error
+        if not isinstance(message, dict):
+            raise ChannelClosed('the other side does not speak this protocol')
+        return message
+
+    def close(self) -> None:
+        """Ends `receive` on both sides."""
+        shut_down(self._socket)
+        self._socket.close()
+
+
+def connect(host: str, port: int, secret: str) -> Channel:
+    """Raises ChannelClosed."""
+    try:
+        opened = socket.create_connection((host, port), CONNECT_SECONDS_MAX)
+    except OSError as error:
+        raise ChannelClosed(f'{host}:{port}: {error}') from error
+    return _authenticate(opened, secret, is_server=False)
+
+
+def accept(accepted: socket.socket, secret: str) -> Channel:
+    """Raises ChannelClosed."""
+    return _authenticate(accepted, secret, is_server=True)
+
+
+def _authenticate(opened: socket.socket, secret: str, is_server: bool) -> Channel:
+    key = secret.encode('ascii')
+    opened.settimeout(None)
+    _set_timeouts(opened)
+    # It closes its own descriptor, once no thread uses it.
+    connection: 'Connection[Any, Any]' = Connection(os.dup(opened.fileno()))
+    try:
+        if is_server:
+            deliver_challenge(connection, key)
+            answer_challenge(connection, key)
+        else:
+            answer_challenge(connection, key)
+            deliver_challenge(connection, key)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('ll', 0, 0))
+    except Exception as error:
+        # Also raised for a wrong secret, as AuthenticationError; what a stranger sends may raise anything.
+        connection.close()
+        opened.close()
+        raise ChannelClosed(f'the other side is no agent of this attempt: {error}') from error
+    return Channel(opened, connection)
+
+
+def shut_down(opened: socket.socket) -> None:
+    """Ends what other threads wait for at this socket."""
+    try:
+        opened.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        # The other side was first.
+        pass
+
+
+def _set_timeouts(opened: socket.socket) -> None:
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('ll', HANDSHAKE_SECONDS_MAX, 0))
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ('TCP_KEEPIDLE', IDLE_SECONDS),
+        ('TCP_KEEPINTVL', PROBE_SECONDS),
+        ('TCP_KEEPCNT', PROBES_MAX),
+        ('TCP_USER_TIMEOUT', UNACKNOWLEDGED_MS_MAX),
+    ):
+        # macOS has other names.
+        if hasattr(socket, option):
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -1,0 +1,224 @@
+"""The files of a replica that is not the master: its agent answers the master's, which commits them with all others."""
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import Callable, Dict, Iterator, Optional, Tuple
+
+from vm_agent.http.retry import RetryPolicy, TransientError
+from vm_agent.storage.cluster.channel import Channel, ChannelClosed, Message, connect
+from vm_agent.storage.cluster.messages import (
+    CLOSED,
+    COMMITTED,
+    CONFIRM,
+    DUE,
+    HELLO,
+    PREPARE,
+    UPLOAD,
+    decode_objects,
+    encode_uploaded,
+    encode_view,
+)
+from vm_agent.storage.directory.job_directory import Fenced, JobDirectory
+from vm_agent.storage.directory.object_names import replica_name_of
+from vm_agent.storage.output.local_files import LocalFiles, Uploaded, UploadTime
+from vm_agent.storage.output.snapshot import Interval, Snapshot
+from vm_agent.storage.transfer.client import ObjectInfo, StorageRejected
+
+CONNECT_DELAY_SECONDS = 2.0
+# Without a connection for so long, a warning says so.
+WARN_SECONDS = 120.0
+ROUND_TRIES_MAX = 5
+# At its end, how long a replica awaits a master that it is not connected to: usually, that is lost.
+ABSENT_SECONDS_MAX = 5.0
+
+
+class Member:
+    def __init__(self, directory: JobDirectory, files: LocalFiles, address: str, secret: Callable[[], str]) -> None:
+        """`address` is that of the master's agent, host:port. `secret` returns that of the attempt; empty if unknown."""
+        self.files = files
+        self._directory = directory
+        self._address = address
+        self._secret = secret
+        self._on_fenced: Callable[[Fenced], None] = lambda fenced: None
+        self._channel: Optional[Channel] = None
+        self._last_contact_at = time.monotonic()
+        self._snapshot: Optional[Snapshot] = None
+        self._was_killed = False
+        self._round = threading.Lock()
+        self._is_started = False
+        self._is_finishing = threading.Event()
+        self._is_over = threading.Event()
+        """Set when everything is committed, or nothing more can be."""
+
+    def start(self, _interval_seconds: float, on_fenced: Callable[[Fenced], None]) -> None:
+        """Answers the master's agent until `finish`, or until a later attempt has claimed the directory."""
+        self.files.clear_staging()
+        self._on_fenced = on_fenced
+        self._start_thread()
+
+    def _start_thread(self) -> None:
+        if not self._is_started:
+            self._is_started = True
+            threading.Thread(target=self._run, name='output-member', daemon=True).start()
+
+    @contextmanager
+    def ended(self) -> Iterator[None]:
+        """See OutputSync.ended."""
+        self._is_finishing.set()
+        with self._round:
+            yield
+
+    def stop(self) -> None:
+        """Ends the connection."""
+        self._is_over.set()
+        channel = self._channel
+        if channel is not None:
+            channel.close()
+
+    def request_sync(self) -> None:
+        """Asks the master's agent for a round at once."""
+        channel = self._channel
+        if channel is not None:
+            try:
+                channel.send({'kind': DUE})
+            except ChannelClosed:
+                # The next connection begins with a round.
+                pass
+
+    def finish(self, policy: RetryPolicy, was_killed: bool = False, marks: Tuple[str, ...] = ()) -> Tuple[str, ...]:
+        """
+        Returns when the master has committed the files of the ended program, or cannot. A file that is not committed is
+        uploaded under a name of its own, so that it is not lost with the VM. The marks are those of the master. See
+        OutputSync.finish.
+        """
+        self._is_finishing.set()
+        with self._round:
+            self._was_killed = was_killed
+            self.files.clear_staging()
+        self._start_thread()
+        self.request_sync()
+        give_up_at = time.monotonic() + policy.seconds_max
+        self._last_contact_at = time.monotonic()
+        while time.monotonic() < give_up_at and not policy.cancelled.is_set():
+            if self._is_over.wait(1.0):
+                break
+            if self._channel is None and time.monotonic() - self._last_contact_at > ABSENT_SECONDS_MAX:
+                break
+        self.stop()
+        with self._round:
+            return self._upload_rest(policy)
+
+    def _upload_rest(self, policy: RetryPolicy) -> Tuple[str, ...]:
+        snapshot = self.files.take_final(self._was_killed)
+        missing = [name for name, info in self.files.view(snapshot).own.items() if info is None]
+        if not missing:
+            return ()
+        folder = replica_name_of(self.files.replica, '')
+        targets = {name: replica_name_of(self.files.replica, name) for name in missing}
+        uploaded = self.files.upload(snapshot, targets, UploadTime(lambda: policy))
+        self.files.warn_once(
+            f'{len(uploaded.stored)} files of {self.files.replica} could not be committed with those of the other '
+            f'replicas, and no attempt restores them. They are in {folder} of the job directory.'
+        )
+        return tuple(f'{name}: {problem}' for name, problem in uploaded.failed.items())
+
+    def _run(self) -> None:
+        host, _, port = self._address.rpartition(':')
+        while not self._is_over.is_set():
+            secret = self._secret()
+            try:
+                if not secret:
+                    raise ChannelClosed('the control plane has sent no secret for it')
+                channel = connect(host, int(port), secret)
+                self._serve(channel)
+            except ChannelClosed as closed:
+                self._warn_if_long(str(closed))
+            except Fenced as fenced:
+                self._is_over.set()
+                self._on_fenced(fenced)
+                return
+            self._is_over.wait(CONNECT_DELAY_SECONDS)
+
+    def _warn_if_long(self, why: str) -> None:
+        if time.monotonic() - self._last_contact_at > WARN_SECONDS and not self._is_finishing.is_set():
+            self.files.warn_once(
+                f'The agent of the master cannot be reached at {self._address}: what {self.files.replica} writes is not '
+                f'saved. Allow TCP between the VMs of the job. ({why})'
+            )
+
+    def _serve(self, channel: Channel) -> None:
+        try:
+            channel.send({'kind': HELLO, 'replica': self.files.replica})
+            self._channel = channel
+            while True:
+                message = channel.receive()
+                with self._round:
+                    answer = self._answer(message)
+                if answer is not None:
+                    channel.send({**answer, 'number': message.get('number')})
+        finally:
+            self._channel = None
+            self._last_contact_at = time.monotonic()
+            channel.close()
+
+    def _answer(self, message: Message) -> Optional[Message]:
+        """Raises Fenced, or ChannelClosed for a message that is not one."""
+        kind = message.get('kind')
+        try:
+            if kind == PREPARE:
+                return self._prepare(Interval(float(message['seconds']), float(message['waited'])))
+            if kind == CONFIRM:
+                return self._confirm()
+            if kind == UPLOAD:
+                targets = {str(name): str(target) for name, target in message['targets'].items()}
+                return encode_uploaded(self._upload(targets, float(message['seconds'])))
+            if kind == COMMITTED:
+                own = decode_objects(message['own'], self._directory.bucket)
+                self._record_committed({name: info for name, info in own.items() if info is not None})
+            elif kind == CLOSED:
+                self._is_over.set()
+            return None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ChannelClosed(f'the master sent a message that is not valid: {error!r}') from error
+
+    def _prepare(self, interval: Interval) -> Message:
+        if self._is_finishing.is_set():
+            self._snapshot = self.files.take_final(self._was_killed)
+        else:
+            self._snapshot = self.files.take(interval, self._is_finishing)
+        if self._snapshot is None:
+            return {'busy': True}
+        return {**encode_view(self.files.view(self._snapshot)), 'ended': self._is_finishing.is_set()}
+
+    def _confirm(self) -> Message:
+        return {'changed': ['?'] if self._snapshot is None else sorted(self.files.find_changed(self._snapshot))}
+
+    def _upload(self, targets: Dict[str, str], seconds_max: float) -> Uploaded:
+        snapshot = self._snapshot
+        if snapshot is None or not targets.keys() <= snapshot.files.keys():
+            return Uploaded({}, rewritten=frozenset(targets))
+        is_final = self._is_finishing.is_set()
+        policy = RetryPolicy(ROUND_TRIES_MAX, seconds_max, threading.Event() if is_final else self._is_finishing)
+        try:
+            self._directory.check_claim(policy)
+            is_cancelled = (lambda: False) if is_final else self._is_finishing.is_set
+            uploaded = self.files.upload(snapshot, targets, UploadTime(lambda: policy, is_cancelled, not is_final))
+        except (TransientError, StorageRejected) as error:
+            return Uploaded({}, outage=str(error))
+        # The manifest may name what was uploaded from now on, until it is known whether it does.
+        self._directory.forget_named()
+        if self._is_finishing.is_set() and not is_final:
+            return Uploaded({}, rewritten=frozenset(targets))
+        return uploaded
+
+    def _record_committed(self, own: Dict[str, ObjectInfo]) -> None:
+        snapshot = self._snapshot
+        if snapshot is None:
+            return
+        self.files.record_committed(own, snapshot)
+        self._directory.record_named(own.values())
+        if self._is_finishing.is_set():
+            view = self.files.view(self.files.take_final(self._was_killed))
+            if all(info and name in own and own[name].generation == info.generation for name, info in view.own.items()):
+                self._is_over.set()

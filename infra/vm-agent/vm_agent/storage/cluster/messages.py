@@ -1,0 +1,80 @@
+"""The messages between the agents of a cluster, as JSON objects; the master asks, and the others answer."""
+
+from typing import Any, Dict, Mapping, Optional
+
+from vm_agent.storage.directory.manifest import decode_file, encode_file
+from vm_agent.storage.output.local_files import Uploaded, View
+from vm_agent.storage.transfer.client import ObjectInfo
+
+PREPARE = 'prepare'
+"""Take a snapshot: `seconds`, `waited` (see Interval) and `final`. The answer is a view, or `busy`."""
+CONFIRM = 'confirm'
+"""Compare your files with the snapshot. The answer has the names of those that have `changed`."""
+UPLOAD = 'upload'
+"""Upload files of the snapshot: `targets` has the names of objects by name. The answer is what was uploaded."""
+COMMITTED = 'committed'
+"""The manifest names your files as proposed, but for those in `others`. There is no answer."""
+CLOSED = 'closed'
+"""The master has committed its last set. There is no answer."""
+DUE = 'due'
+"""From a replica that cannot wait for the next round."""
+HELLO = 'hello'
+"""The first message of a replica: its name."""
+
+
+class Malformed(Exception):
+    """A message is not one of these."""
+
+
+def encode_view(view: View) -> Dict[str, Any]:
+    return {
+        'own': {name: _encode(info) for name, info in view.own.items()},
+        'gone': sorted(view.gone),
+        'unsettled': sorted(view.unsettled),
+    }
+
+
+def decode_view(message: Mapping[str, Any], bucket: str) -> View:
+    """Raises Malformed."""
+    try:
+        own = {str(name): _decode(info, bucket) for name, info in message['own'].items()}
+        return View(own, frozenset(map(str, message['gone'])), frozenset(map(str, message['unsettled'])))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Malformed(repr(error)) from error
+
+
+def encode_uploaded(uploaded: Uploaded) -> Dict[str, Any]:
+    return {
+        'stored': encode_objects(uploaded.stored),
+        'failed': dict(uploaded.failed),
+        'rewritten': sorted(uploaded.rewritten),
+        'outage': uploaded.outage,
+    }
+
+
+def decode_uploaded(message: Mapping[str, Any], bucket: str) -> Uploaded:
+    """Raises Malformed."""
+    try:
+        stored = {name: info for name, info in decode_objects(message['stored'], bucket).items() if info is not None}
+        failed = {str(name): str(why) for name, why in message['failed'].items()}
+        outage = message['outage']
+        return Uploaded(stored, failed, frozenset(map(str, message['rewritten'])), outage and str(outage))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Malformed(repr(error)) from error
+
+
+def encode_objects(objects: Mapping[str, Optional[ObjectInfo]]) -> Dict[str, Any]:
+    return {name: _encode(info) for name, info in objects.items()}
+
+
+def decode_objects(objects: Any, bucket: str) -> Dict[str, Optional[ObjectInfo]]:
+    """Raises KeyError, TypeError, ValueError or AttributeError."""
+    return {str(name): _decode(info, bucket) for name, info in objects.items()}
+
+
+def _encode(info: Optional[ObjectInfo]) -> Any:
+    return None if info is None else {'object': info.name, **encode_file(info)}
+
+
+def _decode(info: Any, bucket: str) -> Optional[ObjectInfo]:
+    return None if info is None else decode_file(info, bucket, str(info['object']))

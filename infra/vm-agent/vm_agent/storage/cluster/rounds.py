@@ -1,0 +1,353 @@
+"""
+Rounds that save the files of all replicas as one consistent set, in two phases (docs/adr/0056): every replica takes a
+snapshot; when all have, every replica confirms that nothing has changed since. Then there was a moment, between the
+last snapshot and the first confirmation, at which all snapshots were true at once. This needs no clocks.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from threading import Event
+from typing import AbstractSet, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+
+from vm_agent.http.retry import RetryPolicy, TransientError
+from vm_agent.storage.cluster.channel import Message
+from vm_agent.storage.cluster.framework_index import find_incomplete, index_names
+from vm_agent.storage.cluster.joint_set import JointSet, assign_names, find_depending, find_shared, folder_of
+from vm_agent.storage.cluster.messages import (
+    COMMITTED,
+    CONFIRM,
+    PREPARE,
+    UPLOAD,
+    Malformed,
+    decode_uploaded,
+    decode_view,
+    encode_objects,
+)
+from vm_agent.storage.cluster.peers import Peers, Question
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.directory.object_names import replica_name_of
+from vm_agent.storage.output.local_files import MASTER, LocalFiles, Uploaded, UploadTime, View
+from vm_agent.storage.output.open_files import is_log_name
+from vm_agent.storage.output.output_files import parent_of
+from vm_agent.storage.output.snapshot import Interval, Snapshot
+from vm_agent.storage.transfer.client import SUCCESS_KEY, ObjectInfo, StorageRejected
+
+# The time for an answer, besides what is looked for: a scan of many files takes seconds.
+ANSWER_SECONDS_MAX = 30.0
+# After so many intervals without a moment at which nothing changed, directories that keep changing stay as they are.
+TORN_INTERVALS_MAX = 4
+MARK_SECONDS_MAX = 5.0
+NAMES_SHOWN_MAX = 3
+
+
+class Outcome(Enum):
+    SAVED = 'everything is committed'
+    CHANGED = 'a program changed files meanwhile: another round may succeed at once'
+    LATER = 'a save in progress, or a replica, has to be awaited'
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long the steps of a round may take."""
+
+    interval: Interval
+    cancelled: Event
+    upload: UploadTime
+    commit: Callable[[], RetryPolicy]
+    is_forced: bool = False
+    """Directories that keep changing are left out, instead of the whole set."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The master's program has ended: whatever can be saved is saved."""
+
+    was_killed: bool
+    marks: Tuple[str, ...] = ()
+    """For the manifest, when everything is uploaded."""
+
+
+@dataclass
+class _Set:
+    """The files of one round, from the snapshots to the commit."""
+
+    views: Dict[str, View]
+    snapshot: Snapshot
+    missing: List[str]
+    held: Set[str] = field(default_factory=set)
+    """Directories of which the last committed state stays."""
+    held_folders: AbstractSet[str] = frozenset()
+    """The same for outermost directories, with all that is below them."""
+    own: Dict[str, Dict[str, Optional[ObjectInfo]]] = field(default_factory=dict)
+
+    def is_held(self, name: str) -> bool:
+        return parent_of(name) in self.held or folder_of(name) in self.held_folders
+
+
+class Rounds:
+    def __init__(self, directory: JobDirectory, files: LocalFiles, peers: Peers) -> None:
+        self._directory = directory
+        self._files = files
+        self._peers = peers
+        self._seen: Dict[str, Iterable[str]] = {}
+        """The files that replicas had in their last snapshots."""
+        self._joint = JointSet(Manifest(None), directory.prefix)
+        self._committed: Mapping[str, ObjectInfo] = {}
+        self._number = 0
+        self._told: Set[str] = set()
+        self.reports: Mapping[str, int] = {}
+        """How often the program had reported each metric when the committed files were written; see Manifest."""
+        self.count_reports: Callable[[], Mapping[str, int]] = dict
+        """Returns the same until now."""
+        self.problems: Mapping[str, str] = {}
+        """Why files could not be saved in the last round, by name."""
+        self.running: AbstractSet[str] = frozenset()
+        """The replicas whose programs had not ended in the last round."""
+
+    def resume(self, manifest: Manifest) -> None:
+        """Begins from what the directory has: what this attempt has claimed, or had committed before a reboot."""
+        self._joint = JointSet(self._files.base, self._directory.prefix)
+        self._joint.resume(manifest)
+        self._committed, self._number, self.reports = manifest.files, manifest.set_number, manifest.reports
+
+    def run(self, timing: Timing, ending: Optional[Ending] = None) -> Outcome:
+        """One round. Raises Fenced, TransientError or StorageRejected."""
+        missing = self._peers.find_missing()
+        if ending is None and any(missing.values()):
+            return Outcome.LATER
+        taken = self._take(timing, ending, missing)
+        if taken is None:
+            return Outcome.LATER
+        # Not before: until the program has a pause, it may report and save more.
+        counted = self.count_reports()
+        if len(taken.views) > 1 and not self._confirm(taken, timing, ending):
+            return Outcome.CHANGED
+        self._hold(taken)
+        outcome = self._upload(taken, timing, ending)
+        if outcome is Outcome.SAVED:
+            self._commit(taken, counted, timing, ending)
+        return outcome
+
+    def _take(self, timing: Timing, ending: Optional[Ending], missing: Mapping[str, float]) -> Optional[_Set]:
+        """The first phase. Returns None if some replica has no snapshot."""
+        interval = timing.interval
+        message = {'seconds': interval.seconds, 'waited': interval.waited_seconds}
+        question = self._peers.ask(PREPARE, dict.fromkeys(self._peers.replicas, message))
+        if ending is None:
+            snapshot = self._files.take(interval, timing.cancelled)
+        else:
+            snapshot = self._files.take_final(ending.was_killed)
+        found = question.answers(interval.seconds + ANSWER_SECONDS_MAX)
+        if snapshot is None or any(answer.get('busy') for answer in found.values()):
+            return None
+        views = {MASTER: self._files.view(snapshot)}
+        lost: List[str] = []
+        for replica in self._peers.replicas:
+            try:
+                views[replica] = decode_view(found[replica], self._directory.bucket)
+                self._seen[replica] = views[replica].own
+            except (KeyError, Malformed):
+                if replica not in self._peers.finished:
+                    lost.append(replica)
+        if lost and ending is None and not set(lost) <= missing.keys():
+            return None
+        self.running = {replica for replica, answer in found.items() if not answer.get('ended')}
+        return _Set(views, snapshot, lost)
+
+    def _confirm(self, taken: _Set, timing: Timing, ending: Optional[Ending]) -> bool:
+        """The second phase. Returns whether the snapshots are of one moment, apart from what is held back."""
+        others = taken.views.keys() - {MASTER}
+        question = self._peers.ask(CONFIRM, {replica: {} for replica in others})
+        changed = set(self._files.find_changed(taken.snapshot)) if ending is None else set()
+        found = question.answers(ANSWER_SECONDS_MAX)
+        changed.update(str(name) for answer in found.values() for name in answer.get('changed', ()))
+        unanswered = others - found.keys()
+        if (changed and not timing.is_forced) or (unanswered and ending is None):
+            return False
+        taken.missing += [replica for replica in unanswered if replica not in taken.missing]
+        for replica in unanswered:
+            del taken.views[replica]
+        unsettled = {name for view in taken.views.values() for name in view.unsettled if not is_log_name(name)}
+        taken.held |= find_shared(taken.views, changed | unsettled)
+        return True
+
+    def _hold(self, taken: _Set) -> None:
+        """Keeps the last committed version of what may not belong together."""
+        taken.held_folders = find_depending(self._joint, self._seen, taken.missing)
+        for replica, view in taken.views.items():
+            own = dict(view.own)
+            for name in [name for name in own if taken.is_held(name)]:
+                self._keep(own, replica, name)
+            taken.own[replica] = own
+
+    def _keep(self, own: Dict[str, Optional[ObjectInfo]], replica: str, name: str) -> None:
+        committed = self._joint.owned.get(replica, {}).get(name)
+        if committed is None:
+            own.pop(name, None)
+        else:
+            own[name] = committed
+
+    def _upload(self, taken: _Set, timing: Timing, ending: Optional[Ending]) -> Outcome:
+        targets = self._find_targets(taken, uploads_held=ending is not None)
+        if targets.get(MASTER):
+            self._directory.check_claim(timing.commit())
+        seconds_max = timing.upload.policy().seconds_max
+        others = {name: {'targets': found, 'seconds': seconds_max} for name, found in targets.items() if name != MASTER}
+        question = self._peers.ask(UPLOAD, others)
+        own = self._files.upload(taken.snapshot, targets.get(MASTER, {}), timing.upload)
+        results = {MASTER: own, **self._read_uploaded(question)}
+        problems: Dict[str, str] = {}
+        for replica, found in targets.items():
+            result = results.get(replica, Uploaded({}, outage='the replica was lost'))
+            if ending is None and result.outage is not None:
+                raise TransientError(result.outage)
+            if ending is None and (result.rewritten or len(result.stored) + len(result.failed) < len(found)):
+                return Outcome.CHANGED
+            for name in found:
+                if name in result.stored:
+                    if not taken.is_held(name):
+                        taken.own[replica][name] = result.stored[name]
+                else:
+                    still = 'a process is still writing to it' if name in result.rewritten else None
+                    problems[name] = result.failed.get(name) or still or result.outage or 'it was not tried'
+                    self._keep(taken.own[replica], replica, name)
+        self.problems = problems
+        self._warn_of_held(taken, targets)
+        return Outcome.SAVED
+
+    def _warn_of_held(self, taken: _Set, targets: Mapping[str, Mapping[str, str]]) -> None:
+        held = sorted(target for found in targets.values() for name, target in found.items() if taken.is_held(name))
+        if held:
+            lost = f' without those of {" and ".join(taken.missing)}' if taken.missing else ''
+            self._files.warn_once(
+                f'{len(held)} files would be a part of a checkpoint{lost}, and the next attempt continues from the last '
+                f'complete one. They are in the job directory as {_shorten(held)}.'
+            )
+
+    def _find_targets(self, taken: _Set, uploads_held: bool) -> Dict[str, Dict[str, str]]:
+        """
+        Returns, by replica, the object for each file that has none, or has another than it should. At the end, what is
+        held back is uploaded, too, under a name of its own: a bucket without versioning has one object of each name.
+        """
+        targets: Dict[str, Dict[str, str]] = {}
+        for replica, names in assign_names(taken.views, self._joint.base.files).items():
+            for name, assigned in names.items():
+                is_held, info = taken.is_held(name), taken.views[replica].own[name]
+                target = replica_name_of(replica, name) if is_held else assigned
+                is_there = info is not None and (is_held or info.name == self._directory.prefix + target)
+                if not is_there and (uploads_held or not is_held):
+                    targets.setdefault(replica, {})[name] = target
+        return targets
+
+    def _read_uploaded(self, question: Question) -> Dict[str, Uploaded]:
+        found: Dict[str, Uploaded] = {}
+        for replica, answer in question.answers(None).items():
+            try:
+                found[replica] = decode_uploaded(answer, self._directory.bucket)
+            except Malformed:
+                continue
+        return found
+
+    def _commit(self, taken: _Set, counted: Mapping[str, int], timing: Timing, ending: Optional[Ending]) -> None:
+        """Writes the manifest, unless it is the same."""
+        self._hold_incomplete(taken, timing.commit())
+        joint = self._propose(taken)
+        manifest = joint.to_manifest()
+        changed = find_different(self._committed, manifest.files)
+        if not all(map(is_log_name, changed)):
+            self.reports = counted
+        marks = () if ending is None or self.problems else ending.marks
+        manifest = replace(manifest, reports=self.reports, set_number=self._number + bool(changed))
+        if changed or SUCCESS_KEY in marks:
+            self._directory.write_manifest(manifest, timing.commit(), marks)
+        elif marks:
+            self._mark_end(manifest, timing.commit(), marks)
+        self._warn_of_conflicts(manifest)
+        self._joint, self._committed, self._number = joint, manifest.files, manifest.set_number
+        self._files.record_committed(joint.owned.get(MASTER, {}), taken.snapshot)
+        self._tell_committed(taken, joint)
+
+    def _propose(self, taken: _Set) -> JointSet:
+        joint = self._joint.copy()
+        for replica, own in taken.own.items():
+            joint.owned[replica] = {name: info for name, info in own.items() if info is not None}
+            kept = {name for name in taken.views[replica].gone if taken.is_held(name)}
+            joint.gone[replica] = taken.views[replica].gone - kept
+        return joint
+
+    def _hold_incomplete(self, taken: _Set, policy: RetryPolicy) -> None:
+        if not self._peers.replicas:
+            # A snapshot of one machine has what its program had.
+            return
+        incomplete = self._find_incomplete(self._propose(taken).to_manifest().files, policy)
+        for replica, own in taken.own.items():
+            for name in [name for name, info in own.items() if info and self._name_of(info) in incomplete]:
+                self._keep(own, replica, name)
+
+    def _find_incomplete(self, files: Mapping[str, ObjectInfo], policy: RetryPolicy) -> FrozenSet[str]:
+        """Returns the files of changed directories of which an index names more than there is."""
+        folders = {parent_of(name) for name in find_different(self._committed, files)}
+        near = {name: info.size_bytes for name, info in files.items() if parent_of(name) in folders}
+        if not index_names(near):
+            return frozenset()
+        incomplete = find_incomplete(near, lambda name: self._directory.storage.read_version(files[name], policy))
+        for index, found in incomplete.items():
+            self._files.warn_once(
+                f'{index} names files that no replica has saved ({_shorten(found.missing)}): the last '
+                'complete version is kept.'
+            )
+        return frozenset().union(*(found.named for found in incomplete.values()))
+
+    def _warn_of_conflicts(self, manifest: Manifest) -> None:
+        """Says once of each replica that it writes other files under the names of another replica's."""
+        for replica in sorted(set(manifest.writers.values()) - self._told):
+            prefix = replica_name_of(replica, '')
+            names = sorted(name[len(prefix) :] for name in manifest.files if name.startswith(prefix))
+            different = [name for name in names if not _has_same_bytes(manifest, name, prefix + name)]
+            if different:
+                self._told.add(replica)
+                self._files.warn_once(
+                    f'{replica} and another replica write different files of one name ({_shorten(different)}). All are '
+                    f'kept: those of {replica} are in {prefix} of the job directory, and it finds its own again. Put the '
+                    'rank into the name if others are to read them.'
+                )
+
+    def _mark_end(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...]) -> None:
+        """Everything is saved already: the next attempt only waits longer if the mark cannot be written."""
+        try:
+            brief = replace(policy, seconds_max=min(policy.seconds_max, MARK_SECONDS_MAX))
+            self._directory.write_manifest(manifest, brief, marks)
+        except (TransientError, StorageRejected) as error:
+            self._files.warn_once(f'The end of this attempt could not be recorded: {error}')
+
+    def _tell_committed(self, taken: _Set, joint: JointSet) -> None:
+        messages: Dict[str, Message] = {}
+        for replica in taken.views.keys() - {MASTER}:
+            messages[replica] = {'own': encode_objects(joint.owned[replica])}
+            if replica not in self.running and joint.owned[replica].keys() == taken.views[replica].own.keys():
+                self._peers.finished.add(replica)
+        self._peers.ask(COMMITTED, messages)
+
+    def _name_of(self, info: ObjectInfo) -> str:
+        return info.name[len(self._directory.prefix) :]
+
+
+def _has_same_bytes(manifest: Manifest, name: str, other: str) -> bool:
+    one, two = manifest.files.get(name), manifest.files[other]
+    return one is None or (one.size_bytes, one.crc32c) == (two.size_bytes, two.crc32c)
+
+
+def _shorten(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN_MAX
+    return ', '.join(names[:NAMES_SHOWN_MAX]) + (f' and {more} more' if more > 0 else '')
+
+
+def find_different(before: Mapping[str, ObjectInfo], after: Mapping[str, ObjectInfo]) -> Set[str]:
+    """Returns the names whose generations differ."""
+    return {
+        name
+        for name in {*before, *after}
+        if name not in before or name not in after or before[name].generation != after[name].generation
+    }

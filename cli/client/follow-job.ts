@@ -114,8 +114,7 @@ export async function streamLogs(
         cursor = page.cursor;
         page.entries.forEach(onEntry);
         // While the job is running, a short page is the last one for this poll.
-        const isFiltered = replica !== undefined || isEnded(job);
-        const isLastPage = page.entries.length < (isFiltered ? 1 : LOG_ENTRIES_PER_PAGE_MAX);
+        const isLastPage = isEnded(job) ? page.entries.length === 0 : page.entries.length < LOG_ENTRIES_PER_PAGE_MAX;
         if (isLastPage) {
           return;
         }

@@ -11,10 +11,10 @@ import { CAUSES } from '#shared/domain/cause.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import type { TrialView, TuningView } from '#shared/protocol/tuning-view.ts';
-import { formatBytes, formatPercent } from '#shared/text/format-number.ts';
 import { formatAgo, formatSpan } from '#shared/text/format-time.ts';
 import { isKept } from '#shared/views/describe/describe-kept.ts';
-import { formatMetrics, type JobFactName, listJobFacts } from '#shared/views/describe/job-facts.ts';
+import { describeProgress, describeUsage } from '#shared/views/describe/describe-replica.ts';
+import { type JobFactName, listJobFacts } from '#shared/views/describe/job-facts.ts';
 
 /** The length of the root line that is shown, which is enough to find it in the evidence. */
 const ROOT_CHARACTERS = 200;
@@ -173,28 +173,6 @@ function describeReplicas(replicas: readonly ReplicaView[], nowMs: number): stri
   ]);
   const head = ['REPLICA', 'VM', 'PHASE', 'RESTARTS', 'EXIT', 'HEARTBEAT', 'PROGRESS', 'USAGE', 'CAUSE'];
   return formatTable(head, rows);
-}
-
-/** Formats steps and metrics: `step 12 of 30, loss 0.1203, accuracy 0.9611`. */
-export function describeProgress({
-  step,
-  stepsMax,
-  metrics,
-}: Pick<ReplicaView, 'step' | 'stepsMax' | 'metrics'>): string {
-  const steps = step === null ? '' : `step ${step}${stepsMax === null ? '' : ` of ${stepsMax}`}`;
-  return [steps, formatMetrics(metrics)].filter(Boolean).join(', ');
-}
-
-function describeUsage({ cpuFraction, memoryBytes, diskBytes, gpus }: ReplicaView): string {
-  const parts = [
-    cpuFraction === null ? '' : `CPU ${formatPercent(cpuFraction)}`,
-    memoryBytes === null ? '' : `memory ${formatBytes(memoryBytes)}`,
-    diskBytes === null ? '' : `disk ${formatBytes(diskBytes)}`,
-    ...gpus.map(
-      ({ name, busyFraction, memoryBytes: bytes }) => `${name} ${formatPercent(busyFraction)}, ${formatBytes(bytes)}`,
-    ),
-  ];
-  return parts.filter(Boolean).join(', ');
 }
 
 function listNextSteps({ jobId, jobDir, endTime }: JobView, tuning: TuningView): readonly string[] {

@@ -15,8 +15,6 @@ export type LogFilter = {
   readonly isRegExp: boolean;
   /** Lines of at least this severity. */
   readonly severity: 'INFO' | 'WARNING' | 'ERROR';
-  /** Null for all replicas. */
-  readonly replica: string | null;
   /** Whether lines of the agent are rows; otherwise a row says how many there are. */
   readonly showsAgent: boolean;
 };
@@ -51,8 +49,7 @@ export function rowsOf(
   let attempt: number | null = null;
   let foldedCount = 0;
   for (const line of lines) {
-    const isShown =
-      RANKS[line.severity] >= RANKS[filter.severity] && (filter.replica === null || line.replica === filter.replica);
+    const isShown = RANKS[line.severity] >= RANKS[filter.severity];
     if (!isShown || (filter.search !== '' && !matches(line))) {
       continue;
     }

@@ -7,15 +7,19 @@ import type { LogFilter } from '#dashboard/log/log-lines.ts';
 type Props = {
   readonly filter: LogFilter;
   readonly replicas: readonly string[];
+  /** The replica whose log is shown; null for all. */
+  readonly replica: string | null;
   readonly searchError: string | null;
   readonly isFollowing: boolean;
+  readonly onReplica: (replica: string) => void;
   readonly onFilter: (filter: LogFilter) => void;
   readonly onFollow: (isFollowing: boolean) => void;
   /** The text of the shown lines. */
   readonly copied: () => string;
 };
 
-export function LogToolbar({ filter, replicas, searchError, isFollowing, onFilter, onFollow, copied }: Props) {
+export function LogToolbar(props: Props) {
+  const { filter, replicas, replica, searchError, isFollowing, onReplica, onFilter, onFollow, copied } = props;
   const set = (changes: Partial<LogFilter>) => onFilter({ ...filter, ...changes });
   const copy = () => copyText(copied(), () => showToast('The shown lines were copied.'));
   return (
@@ -55,13 +59,13 @@ export function LogToolbar({ filter, replicas, searchError, isFollowing, onFilte
         <select
           class="select"
           aria-label="Replica"
-          value={filter.replica ?? ''}
-          onChange={(event) => set({ replica: event.currentTarget.value === '' ? null : event.currentTarget.value })}
+          value={replica ?? ''}
+          onChange={(event) => onReplica(event.currentTarget.value)}
         >
           <option value="">All replicas</option>
-          {replicas.map((replica) => (
-            <option key={replica} value={replica}>
-              {replica}
+          {replicas.map((name) => (
+            <option key={name} value={name}>
+              {name}
             </option>
           ))}
         </select>

@@ -24,24 +24,27 @@ const ROW_PX = 20;
 const MARGIN_ROWS = 10;
 const COPIED_LINES_MAX = 10_000;
 
-const NO_FILTER: LogFilter = { search: '', isRegExp: false, severity: 'INFO', replica: null, showsAgent: false };
+const NO_FILTER: LogFilter = { search: '', isRegExp: false, severity: 'INFO', showsAgent: false };
 
 type Props = {
   readonly jobId: string;
+  readonly replicas: readonly string[];
+  /** The replica whose log is shown; null for all. */
+  readonly replica: string | null;
+  readonly onReplica: (replica: string) => void;
   readonly isRunning: boolean;
   /** Shows the folder of the complete log files. */
   readonly onOpenFiles: () => void;
 };
 
-/** The log of a job: all of its lines, of which only the visible ones are in the document. */
-export function LogView({ jobId, isRunning, onOpenFiles }: Props) {
-  const { lines, error, isLoading } = useLog(jobId, isRunning);
+/** The log of a job, or of one replica: all of its lines, of which only the visible ones are in the document. */
+export function LogView({ jobId, replicas, replica, onReplica, isRunning, onOpenFiles }: Props) {
+  const { lines, error, isLoading } = useLog({ jobId, replica }, isRunning);
   const [filter, setFilter] = useState(NO_FILTER);
   const [isFollowing, setFollowing] = useState(true);
   const [opened, setOpened] = useState<LogLine | null>(null);
   const regExp = useRegExpSearch(lines, filter);
   const rows = useMemo(() => rowsOf(lines, filter, regExp?.matches), [lines, filter, regExp?.version]);
-  const replicas = useMemo(() => [...new Set(lines.map(({ replica }) => replica))].sort(), [lines]);
   const copied = () =>
     rows
       .slice(-COPIED_LINES_MAX)
@@ -50,8 +53,7 @@ export function LogView({ jobId, isRunning, onOpenFiles }: Props) {
   return (
     <section class="log" aria-label="Log">
       <LogToolbar
-        filter={filter}
-        replicas={replicas}
+        {...{ filter, replicas, replica, onReplica }}
         searchError={regExp?.error ?? null}
         isFollowing={isFollowing}
         onFilter={setFilter}
@@ -67,7 +69,7 @@ export function LogView({ jobId, isRunning, onOpenFiles }: Props) {
       ) : (
         <LogRows
           {...{ rows, filter, isFollowing }}
-          showsReplica={replicas.length > 1 && filter.replica === null}
+          showsReplica={replicas.length > 1 && replica === null}
           onFollow={setFollowing}
           onOpen={setOpened}
           onUnfold={() => setFilter({ ...filter, showsAgent: true })}

@@ -19,8 +19,11 @@ export type Log = {
   readonly isLoading: boolean;
 };
 
-/** Reads the log of a job to its end, and what is added to it: with each poll while the job runs. */
-export function useLog(jobId: string, isRunning: boolean): Log {
+/**
+ * Reads the log of a job, or of one of its replicas, to its end, and what is added to it: with each poll while the job
+ * runs.
+ */
+export function useLog({ jobId, replica }: { jobId: string; replica: string | null }, isRunning: boolean): Log {
   const [log, setLog] = useState<Log>({ lines: [], error: null, isLoading: true });
   const reader = useRef({
     cursor: '',
@@ -42,7 +45,7 @@ export function useLog(jobId: string, isRunning: boolean): Log {
     for (let hasMore = true; hasMore && !state.isStopped; ) {
       state.isOutdated = false;
       try {
-        const page = await readPage(jobId, state.cursor);
+        const page = await readPage({ jobId, replica, cursor: state.cursor });
         state.lines = page.entries.length === 0 ? state.lines : appendEntries(state.lines, page.entries);
         state.cursor = page.cursor;
         hasMore = page.entries.length === PAGE_ENTRIES || state.isOutdated;
@@ -77,8 +80,11 @@ export function useLog(jobId: string, isRunning: boolean): Log {
   return log;
 }
 
-async function readPage(jobId: string, cursor: string): Promise<LogPage> {
-  const query = new URLSearchParams({ pageSize: String(PAGE_ENTRIES), cursor });
+type PageQuery = { readonly jobId: string; readonly replica: string | null; readonly cursor: string };
+
+async function readPage({ jobId, replica, cursor }: PageQuery): Promise<LogPage> {
+  const ofReplica = replica === null ? {} : { replica };
+  const query = new URLSearchParams({ pageSize: String(PAGE_ENTRIES), cursor, ...ofReplica });
   const answer = await getJson<LogPage>(`/v1/jobs/${encodeURIComponent(jobId)}/logs?${query}`, null);
   return answer.isUnchanged ? { entries: [], cursor } : answer.data;
 }

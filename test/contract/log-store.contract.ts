@@ -101,16 +101,13 @@ export function describeLogStoreContract(name: string, open: () => Promise<LogSt
         { ...exampleLogEntry('last'), replica: 'worker-1', insertId: 'c' },
         { ...exampleLogEntry('other'), replica: 'worker-10', insertId: 'd' },
       ]);
-      const texts: string[] = [];
-      for (let cursor = ''; ; ) {
-        const page = await opened.store.read({ jobId: 'digits', replica: 'worker-1', cursor, countMax: COUNT_MAX });
-        if (page.entries.length === 0) {
-          break;
-        }
-        texts.push(...page.entries.map(({ text }) => text));
-        cursor = page.cursor;
-      }
-      expect(texts).toEqual(['first', 'last']);
+      const readOwn = (cursor: string, countMax: number) =>
+        opened.store.read({ jobId: 'digits', replica: 'worker-1', cursor, countMax });
+      expect((await readOwn('', COUNT_MAX)).entries.map(({ text }) => text)).toEqual(['first', 'last']);
+      const first = await readOwn('', 1);
+      const second = await readOwn(first.cursor, 1);
+      const third = await readOwn(second.cursor, 1);
+      expect([first, second, third].map(({ entries }) => entries[0]?.text)).toEqual(['first', 'last', undefined]);
     });
 
     it('returns an entry that is larger than most pages, and those after it', async () => {

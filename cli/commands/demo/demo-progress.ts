@@ -1,8 +1,8 @@
 import { stageOf } from '#cli/commands/demo/demo-stages.ts';
 import type { Invocation } from '#cli/core/command.ts';
-import { describeProgress } from '#cli/render/describe-job.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import { describeProgress } from '#shared/views/describe/describe-replica.ts';
 
 /** Prints the progress of a job: a line per change of its state, and of its steps and metrics. */
 export type DemoProgress = {

@@ -3,12 +3,13 @@ import { EXAMPLE_DIR, type Results } from '#cli/commands/demo/demo-job.ts';
 import type { Stage } from '#cli/commands/demo/demo-stages.ts';
 import type { Output } from '#cli/core/command.ts';
 import { bareProgramName } from '#cli/core/program-name.ts';
-import { describeCause, describeProgress } from '#cli/render/describe-job.ts';
+import { describeCause } from '#cli/render/describe-job.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatFacts, shortenPath } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { formatDuration } from '#shared/text/format-time.ts';
+import { describeProgress } from '#shared/views/describe/describe-replica.ts';
 import { JOB_FACTS } from '#shared/views/describe/job-facts.ts';
 
 type Outcome = {

@@ -3,19 +3,22 @@ import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { useNow } from '#dashboard/components/use-now.ts';
 import { LogView } from '#dashboard/log/log-view.tsx';
 import { Link } from '#dashboard/navigation/link.tsx';
-import { navigate, useQuery } from '#dashboard/navigation/location.ts';
+import { navigate, setQuery, useQuery } from '#dashboard/navigation/location.ts';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { DefinitionPanel } from '#dashboard/screens/job/definition-panel.tsx';
 import { FilesPanel } from '#dashboard/screens/job/files-panel.tsx';
 import { JobAlerts } from '#dashboard/screens/job/job-alerts.tsx';
 import { JobHeader } from '#dashboard/screens/job/job-header.tsx';
 import { MetricsPanel } from '#dashboard/screens/job/metrics-panel.tsx';
+import { ReplicasPanel } from '#dashboard/screens/job/replicas-panel.tsx';
 import { TrialsPanel } from '#dashboard/screens/job/tuning/trials-panel.tsx';
+import { listReplicas } from '#shared/domain/replica-name.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 
 const TABS = {
   trials: 'Trials',
   metrics: 'Metrics',
+  replicas: 'Replicas',
   log: 'Log',
   files: 'Files',
   definition: 'Job file',
@@ -52,8 +55,9 @@ export function JobScreen({ jobId }: { readonly jobId: string }) {
 
 function JobTabs({ job }: { readonly job: JobView }) {
   const query = useQuery();
-  const tabs: readonly Tab[] =
-    job.tuning === null ? ['metrics', 'log', 'files', 'definition'] : ['trials', 'files', 'definition'];
+  const isCluster = listReplicas(job.machines).length > 1;
+  const ofJob: readonly Tab[] = ['metrics', ...(isCluster ? ['replicas' as const] : []), 'log', 'files', 'definition'];
+  const tabs: readonly Tab[] = job.tuning === null ? ofJob : ['trials', 'files', 'definition'];
   const current = tabs.find((tab) => tab === query.get('tab')) ?? tabs[0] ?? 'metrics';
   const addressOf = (tab: Tab) => `${addressOfJob(job.jobId)}${tab === tabs[0] ? '' : `?tab=${tab}`}`;
   return (
@@ -77,16 +81,26 @@ function JobPart({ job, tab }: { readonly job: JobView; readonly tab: Tab }) {
     case 'metrics':
       return <MetricsPanel job={job} />;
     case 'log':
-      return (
-        <LogView
-          jobId={job.jobId}
-          isRunning={job.endTime === null}
-          onOpenFiles={() => navigate(`${addressOfJob(job.jobId)}?tab=files&folder=dropforge-logs/`)}
-        />
-      );
+      return <JobLog job={job} />;
+    case 'replicas':
+      return <ReplicasPanel job={job} />;
     case 'files':
       return <FilesPanel job={job} />;
     case 'definition':
       return <DefinitionPanel job={job} />;
   }
+}
+
+/** The log of the job, or of the replica in the address. */
+function JobLog({ job }: { readonly job: JobView }) {
+  const replica = useQuery().get('replica');
+  return (
+    <LogView
+      key={replica}
+      {...{ jobId: job.jobId, replica, replicas: listReplicas(job.machines) }}
+      onReplica={(name) => setQuery({ replica: name })}
+      isRunning={job.endTime === null}
+      onOpenFiles={() => navigate(`${addressOfJob(job.jobId)}?tab=files&folder=dropforge-logs/`)}
+    />
+  );
 }

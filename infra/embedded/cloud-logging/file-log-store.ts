@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import type { LogEntry, LogStore } from '#shared/ports/log-store.ts';
+import type { LogEntry, LogPage, LogStore } from '#shared/ports/log-store.ts';
 
 /** An entry with an id for deduplication, as Cloud Logging's `insertId`: an entry written twice is stored once. */
 export type IdentifiedLogEntry = LogEntry & { readonly insertId: string };
@@ -16,6 +16,8 @@ export type FileLogStore = LogStore & {
 /** Size limit of one job's log file; later entries are dropped, and a last line says so. */
 const LOG_FILE_BYTES_MAX = 512 * 2 ** 20;
 const READ_BYTES_MAX = 2 ** 20;
+/** A page with entries ends after as many bytes of the file, so that it stays small if lines are long. */
+const PAGE_BYTES_MAX = 8 * 2 ** 20;
 /**
  * Retries come within seconds of the first attempt: this many ids are kept per job, also across restarts of the cloud.
  */
@@ -74,21 +76,33 @@ export function openFileLogStore(
       }
       return entries.slice(0, countMax);
     },
-    async read({ jobId, replica, cursor, countMax }) {
-      let position = positionOf(pathOf(jobId), cursor);
-      for (;;) {
-        const bytes = readWholeLines(pathOf(jobId), position);
-        const lines = bytes.toString('utf8').split('\n').slice(0, -1).slice(0, countMax);
-        position += lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
-        const entries = lines.map(parseEntry).filter((entry) => replica === undefined || entry.replica === replica);
-        if (entries.length > 0 || lines.length === 0) {
-          return { entries, cursor: String(position) };
-        }
-        // Other requests are answered while the lines of other replicas are skipped.
-        await setImmediate();
-      }
-    },
+    read: (query) => readPage(pathOf(query.jobId), query),
   };
+}
+
+async function readPage(
+  path: string,
+  { replica, cursor, countMax }: Omit<Parameters<LogStore['read']>[0], 'jobId'>,
+): Promise<LogPage> {
+  const entries: LogEntry[] = [];
+  const start = positionOf(path, cursor);
+  let position = start;
+  for (let isEnd = false; !isEnd && entries.length < countMax; ) {
+    const lines = readWholeLines(path, position).toString('utf8').split('\n').slice(0, -1);
+    for (const line of lines) {
+      const entry = parseEntry(line);
+      const isFound = replica === undefined || entry.replica === replica;
+      if (isFound && entries.length === countMax) {
+        break;
+      }
+      entries.push(...(isFound ? [entry] : []));
+      position += Buffer.byteLength(line) + 1;
+    }
+    isEnd = lines.length === 0 || (entries.length > 0 && position - start > PAGE_BYTES_MAX);
+    // Other requests are answered while the lines of other replicas are skipped.
+    await setImmediate();
+  }
+  return { entries, cursor: String(position) };
 }
 
 function limitNotice(first: IdentifiedLogEntry, fileBytesMax: number): string {

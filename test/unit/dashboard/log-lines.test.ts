@@ -3,7 +3,7 @@ import { parseAnsi, plainText } from '#dashboard/log/ansi-text.ts';
 import { appendEntries, type LogFilter, rowsOf, searchPattern, splitMatches } from '#dashboard/log/log-lines.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 
-const ALL: LogFilter = { search: '', isRegExp: false, severity: 'INFO', replica: null, showsAgent: false };
+const ALL: LogFilter = { search: '', isRegExp: false, severity: 'INFO', showsAgent: false };
 
 function entry(text: string, overrides: Partial<LogEntry> = {}): LogEntry {
   const common = { jobId: 'a', attempt: 1, replica: 'master-0', at: 0 };
@@ -30,10 +30,9 @@ describe('rows of a log', () => {
     expect(shown([entry('a'), entry('b', { attempt: 2 })])).toEqual(['a', '# 2', 'b']);
   });
 
-  it('are filtered by severity and replica', () => {
+  it('are filtered by severity', () => {
     const entries = [entry('a'), entry('b', { severity: 'ERROR' }), entry('c', { replica: 'worker-0' })];
     expect(shown(entries, { severity: 'WARNING' })).toEqual(['b']);
-    expect(shown(entries, { replica: 'worker-0' })).toEqual(['c']);
   });
 
   it('are found as text or by a regular expression, without regard to case', () => {

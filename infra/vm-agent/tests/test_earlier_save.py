@@ -25,25 +25,25 @@ class EarlierSaveTest(unittest.TestCase):
     def directory(self, attempt: int) -> JobDirectory:
         return JobDirectory(self.storage, f'gs://{BUCKET}/p', Author('cluster', attempt))
 
-    def wait_for(self, seconds: float, is_master: bool = True) -> None:
+    def open(self) -> EarlierSave:
         def wait(_seconds: float) -> None:
             threading.Event().wait(0.01)
 
         log = lambda text, _severity: self.logged.append(text)
-        EarlierSave(self.directory(2), POLICY, wait, log).wait_for(seconds, is_master)
+        return EarlierSave(self.directory(2), POLICY, wait, log)
 
     def test_a_master_that_never_says_that_it_has_ended_is_awaited_for_a_limited_time(self) -> None:
-        self.wait_for(0.1)
+        self.open().wait_for_end(0.1)
         self.assertRegex(self.logged[-1], 'has not saved everything')
 
     def test_the_wait_is_over_when_everything_is_saved(self) -> None:
         self.directory(1).write_manifest(Manifest(None), POLICY, (END_KEY,))
-        self.wait_for(60)
+        self.open().wait_for_end(60)
         self.assertEqual(self.logged, [])
 
     def test_other_replicas_restore_what_their_master_does(self) -> None:
         self.directory(1).write_manifest(Manifest(None), POLICY, (END_KEY,))
-        waiting = threading.Thread(target=self.wait_for, args=[0.1, False], daemon=True)
+        waiting = threading.Thread(target=self.open().wait_for_claim, daemon=True)
         waiting.start()
         waiting.join(0.3)
         self.assertTrue(waiting.is_alive())

@@ -81,8 +81,11 @@ class Outputs:
         directory, is_master = self._vm.directory, self._vm.config.spec.is_master
         earlier = EarlierSave(directory, setup.policy, setup.supervisor.wait, self._log)
         try:
-            earlier.wait_for(self._vm.config.limits.earlier_save_seconds, is_master)
-            return directory.claim(setup.policy) if is_master else directory.read_manifest(setup.policy)
+            if not is_master:
+                earlier.wait_for_claim()
+                return directory.read_manifest(setup.policy)
+            earlier.wait_for_end(self._vm.config.limits.earlier_save_seconds)
+            return directory.claim(setup.policy)
         except Fenced as fenced:
             raise ReplicaEnded(ExitReport('STOPPED', str(fenced))) from fenced
         except StorageRejected as error:

@@ -6,15 +6,17 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Optional
 
-from vm_agent.http.retry import RetryPolicy
+from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.object_names import MANIFEST_NAME
 from vm_agent.storage.transfer.client import ObjectInfo
 
 # Between two looks at the manifest.
 POLL_SECONDS = 1.0
-# From the end of the master's wait until its claim, if its VM starts later than others.
-CLAIM_SECONDS_MAX = 600.0
+# A master awaits the attempt before, and its VM may start later than others.
+CLAIM_SECONDS_MAX = 1_200.0
+ENDED_AWAITED = 'The outputs of the attempt before are awaited, which may still be saving them.'
+CLAIM_AWAITED = 'The master is awaited, which finds the files that all replicas restore.'
 
 
 @dataclass(frozen=True)
@@ -25,31 +27,34 @@ class EarlierSave:
     """Waits for some seconds; may raise to end the wait."""
     log: Callable[[str, str], None]
 
-    def wait_for(self, seconds: float, is_master: bool) -> None:
+    def wait_for_end(self, seconds: float) -> None:
         """
-        Returns when the attempt before can save no more; immediately if `seconds` is 0. For the master, that is when it
-        has saved everything, or after `seconds`. Other replicas wait for the master's claim, so that all of them restore
-        the same files, and for CLAIM_SECONDS_MAX longer, as their VMs do not start at the same time. Raises Fenced,
+        Returns when the attempt before has saved everything, or after `seconds`, for the master. Raises Fenced,
         StorageRejected, TransientError, and what `wait` raises.
         """
-        if seconds == 0:
-            return
-        give_up_at = time.monotonic() + seconds + (0 if is_master else CLAIM_SECONDS_MAX)
-        is_over = self._has_ended if is_master else self._is_claimed
+        if seconds > 0 and not self._wait(self._has_ended, seconds, ENDED_AWAITED):
+            missing = 'The attempt before has not saved everything: the last committed files are restored.'
+            self.log(missing, 'WARNING')
+
+    def wait_for_claim(self) -> None:
+        """
+        Returns when the master has claimed the directory, so that all replicas restore the same files: an earlier
+        attempt may still commit others until then. Raises TransientError after CLAIM_SECONDS_MAX, and as above.
+        """
+        if not self._wait(self._is_claimed, CLAIM_SECONDS_MAX, CLAIM_AWAITED):
+            raise TransientError(f'The master has not claimed the job directory for {CLAIM_SECONDS_MAX:.0f} s.')
+
+    def _wait(self, is_over: Callable[[Optional[ObjectInfo]], bool], seconds: float, awaited: str) -> bool:
+        give_up_at = time.monotonic() + seconds
         is_logged = False
         while not is_over(self.directory.stat(MANIFEST_NAME, self.policy)):
             if time.monotonic() >= give_up_at:
-                missing = (
-                    'The attempt before has not saved everything'
-                    if is_master
-                    else 'The master has not claimed the directory'
-                )
-                self.log(f'{missing}: the last committed files are restored.', 'WARNING')
-                return
+                return False
             if not is_logged:
-                self.log('The outputs of the attempt before are awaited, which may still be saving them.', 'INFO')
+                self.log(awaited, 'INFO')
                 is_logged = True
             self.wait(POLL_SECONDS)
+        return True
 
     def _has_ended(self, manifest: Optional[ObjectInfo]) -> bool:
         author = None if manifest is None else manifest.author

@@ -47,6 +47,7 @@ import { readShutdownScript, readStartupScript } from '#infra/vm-agent/boot-scri
 import { packAgent } from '#infra/vm-agent/pack-agent.ts';
 import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
+import { FINAL_SAVE_MS_MAX } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { SecretReader } from '#shared/ports/secret-reader.ts';
@@ -243,7 +244,8 @@ function openVms({
       vmsMax: config.vmsMax,
       machineImages: config.machineImages,
       preemptionNoticeMs: config.preemptionNoticeSeconds * 1_000,
-      stopGraceMs: config.stopGraceSeconds * 1_000,
+      // The agent saves after the program's grace period.
+      stopGraceMs: config.stopGraceSeconds * 1_000 + FINAL_SAVE_MS_MAX,
       diskReserveBytes: config.diskReserveBytes,
       serviceAccounts: config.jobAccounts,
     },

@@ -1,5 +1,6 @@
 import { benchArchiveInspection } from './archive-inspection.ts';
 import type { BenchRow } from './bench-row.ts';
+import { benchCluster } from './cluster.ts';
 import { benchContainers } from './containers.ts';
 import { benchEarlyStopping } from './early-stopping.ts';
 import { benchFunctionStart } from './function-start.ts';
@@ -43,5 +44,9 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   transfers: { what: 'uploads and restores, next to `gcloud storage rsync` (needs gcloud)', measure: benchTransfers },
   tuning: { what: 'regrets of the optimizer on 25 problems, next to random trials and TPE', measure: benchTuning },
   'early-stopping': { what: 'training that early stopping saves, and its regret', measure: benchEarlyStopping },
+  cluster: {
+    what: 'start and control-plane cost of clusters of up to 32 replicas, next to one',
+    measure: benchCluster,
+  },
   'tuning-pipeline': { what: 'latency and billed calls of a trial, next to a job', measure: benchTuningPipeline },
 };

@@ -152,6 +152,16 @@ export const CAUSES = {
     remedy:
       'The VM was still downloading or installing when the setup timeout expired. Reduce the requirements, or choose a runtime that includes them.',
   },
+  REPLICA_NOT_STARTED: {
+    class: 'user',
+    remedy:
+      'The programs of other replicas timed out while one was still in its setup. Shorten the setup (a runtime or container that has the packages), or have the programs wait longer (init_process_group(timeout=…), torchrun --rdzv-conf=join_timeout=…), and submit again.',
+  },
+  REPLICA_ENDED_EARLY: {
+    class: 'user',
+    remedy:
+      'The named program ended without an error while the others still needed it. Give every replica the same number of steps (equal shards of the data, or join() of DistributedDataParallel), have all wait for each other before they end (torch.distributed.barrier()), and submit again.',
+  },
   PACKAGE_UNREADABLE: {
     class: 'configuration',
     remedy: 'The package changed or disappeared after it was validated. Upload it again and submit under a new job id.',

@@ -1,4 +1,5 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
+import { causeOfFirst, failuresOf, firstOf } from '#shared/domain/first-failure.ts';
 import {
   type HeldFailure,
   MASTER,
@@ -8,12 +9,7 @@ import {
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import type { Replica, ReplicaExit } from '#shared/domain/replica.ts';
-import {
-  FOLLOWING_FAILURE_MS_MAX,
-  REBOOT_EFFECT_MS_MAX,
-  type Timeouts,
-  UPLOAD_GRACE_MS,
-} from '#shared/domain/timeouts.ts';
+import { REBOOT_EFFECT_MS_MAX, type Timeouts, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 
 /** A job with a failure that is held. */
 export type HoldingJob = PlacedJob & { readonly heldFailure: HeldFailure };
@@ -30,8 +26,6 @@ export function isHolding(job: PlacedJob): job is HoldingJob {
 type MemberState =
   | { readonly state: 'SETTLED' | 'SAVING' }
   | { readonly state: 'STOPPING' | 'UNKNOWN' | 'INTERRUPTED'; readonly cause: Cause };
-
-type Failure = { readonly replica: string; readonly cause: Cause; readonly at: TimestampMs };
 
 type Evaluation = { readonly now: TimestampMs; readonly timeouts: Timeouts };
 
@@ -64,7 +58,7 @@ export function evaluateHeldFailure(
     return master.exit;
   }
   const isKnown = now >= overAt || members.every(({ state }) => state === 'SETTLED');
-  return isKnown ? { outcome: 'FAILED', cause: causeOfFirst(failures) } : null;
+  return isKnown ? { outcome: 'FAILED', cause: causeOfFirst(job, failures, replicas) } : null;
 }
 
 function findInterruption(members: readonly MemberState[], isOver: boolean): Cause | undefined {
@@ -137,50 +131,7 @@ function hasSucceededBefore({ exit, pendingExit, endedAt }: Replica, failedAt: T
   return (exit ?? pendingExit)?.outcome === 'SUCCEEDED' && endedAt !== null && endedAt < failedAt;
 }
 
-/** The failures of the attempt's programs, by the time at which each program ended. */
-function failuresOf(held: HeldFailure, replicas: readonly Replica[]): readonly Failure[] {
-  const failures = new Map([[held.replica, { replica: held.replica, cause: held.cause, at: held.failedAt }]]);
-  for (const { replica, exit, pendingExit, endedAt, heardAt } of replicas) {
-    const ended = exit ?? pendingExit;
-    if (ended?.outcome === 'FAILED' && classOf(ended.cause) === 'user') {
-      failures.set(replica, { replica, cause: ended.cause, at: endedAt ?? heardAt });
-    }
-  }
-  return [...failures.values()].sort((a, b) => a.at - b.at);
-}
-
-/**
- * The cause of the replica that failed first, with its diagnosis. Among failures within FOLLOWING_FAILURE_MS_MAX of the
- * first, whose order is not certain, one that lost its connection is not the first.
- */
-function causeOfFirst(failures: readonly Failure[]): Cause {
-  const { replica, cause } = firstOf(failures);
-  const others = failures.length - 1;
-  const following = others === 0 ? '' : ` ${others === 1 ? 'Another replica' : `${others} others`} failed after it.`;
-  const named = causeOf(cause.code, `Replica ${replica} failed first: ${cause.message}${following}`, cause.evidence);
-  return { ...cause, ...named };
-}
-
 /** The replica whose failure is the cause, among those of the current attempt. */
 export function findFirstFailed(job: HoldingJob, replicas: readonly Replica[]): string {
   return firstOf(failuresOf(job.heldFailure, replicas)).replica;
-}
-
-function firstOf(failures: readonly Failure[]): Failure {
-  const earliest = Math.min(...failures.map(({ at }) => at));
-  const near = failures.filter(({ at }) => at - earliest <= FOLLOWING_FAILURE_MS_MAX);
-  const [first] = [...near.filter(({ cause }) => !hasLostConnection(cause)), ...near];
-  if (first === undefined) {
-    throw new Error('A held failure is always among the failures.');
-  }
-  return first;
-}
-
-/** Last lines of PyTorch (NCCL, Gloo), TensorFlow (gRPC) and JAX when another process of the cluster has ended. */
-const CONNECTION_LOSS =
-  /connection (was )?(closed|reset|refused|aborted|lost|timed out)|broken pipe|socket (is )?closed|by peer|peer (closed|disconnected)|DistNetworkError|DistBackendError|NCCL|Gloo|UNAVAILABLE|coordination service|remote process/i;
-const LAST_LINES = 5;
-
-function hasLostConnection({ evidence }: Cause): boolean {
-  return evidence.slice(-LAST_LINES).some((line) => CONNECTION_LOSS.test(line));
 }

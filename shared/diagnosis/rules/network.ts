@@ -11,7 +11,7 @@ export const NETWORK_RULES: readonly Rule[] = [
     canRetryHelp: true,
     explain: () => 'A port that the program opens is in use.',
     remedy:
-      'Another process of the VM uses the port. Let the system choose one (port 0, or --rdzv-endpoint=localhost:0).',
+      'Another process of the VM uses the port. Let the system choose one (port 0, or --rdzv-endpoint=localhost:0). The rendezvous of a cluster is at MASTER_ADDR and MASTER_PORT: only one process of the master opens that port.',
     example: 'RuntimeError: bind: Address already in use',
   },
   {

@@ -1,4 +1,4 @@
-import { type Cause, type CauseCode, classOf } from '#shared/domain/cause.ts';
+import { type Cause, type CauseCode, causeOf, classOf } from '#shared/domain/cause.ts';
 import type { Transition } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
 import { isHolding } from '#shared/domain/held-failure.ts';
@@ -29,17 +29,25 @@ export function endOrHold(job: PlacedJob, event: EventOf<'REPLICA_EXITED'>, mome
   if (exit.outcome === 'SUCCEEDED') {
     return isHeld && endedAt >= job.heldFailure.failedAt ? recordSuccess(job) : endAttempt(job, event, moment);
   }
+  const named = nameReplica(job, exit.cause, replica);
   if (classOf(exit.cause) === 'interruption') {
-    return interruptUnlessFinished(job, exit.cause, moment);
+    return interruptUnlessFinished(job, named, moment);
   }
   if (!isHoldable(job, exit.cause)) {
-    return endAttempt(job, event, moment);
+    return endAttempt(job, { replica, exit: { ...exit, cause: named } }, moment);
   }
   if (isHeld) {
     return ignore(job);
   }
   const heldFailure = { replica, cause: exit.cause, failedAt: endedAt, heldAt: at, hasMasterSucceeded: false };
   return { job: { ...job, heldFailure, wakeAt: at + moment.timeouts.heartbeatDelayMs }, effects: [] };
+}
+
+/** The cause with the replica of a cluster in its message. */
+function nameReplica({ spec }: PlacedJob, cause: Cause, replica: string): Cause {
+  return replicasOf(spec).length === 1 || cause.message.includes(replica)
+    ? cause
+    : { ...cause, ...causeOf(cause.code, `Replica ${replica}: ${cause.message}`, cause.evidence) };
 }
 
 function recordSuccess(job: PlacedJob): Transition {

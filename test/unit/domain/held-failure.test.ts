@@ -6,6 +6,7 @@ import { type HeldFailure, isPlaced, type Job } from '#shared/domain/job.ts';
 import { type Replica, UNINTERRUPTED } from '#shared/domain/replica.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { REBOOT_EFFECT_MS_MAX, TIMEOUTS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
+import TORCHRUN from '../../fixtures/torchrun-evidence.json' with { type: 'json' };
 import { simulatedJob } from '../../simulation/simulated-job.ts';
 import { eventsFor, jobAfter } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
@@ -237,5 +238,50 @@ describe('the cause', () => {
 
   it('names the only one that failed without mentioning others', () => {
     expect(causeWith({})?.message).toBe('Replica worker-0 failed first: Exit code 1.');
+  });
+
+  /** Evidence of torchrun with two processes on each of two VMs, as the agent reports it (PyTorch 2.14, Gloo). */
+  const ofTorchrun = (name: keyof typeof TORCHRUN) => causeOf('PROGRAM_FAILED', 'Exit code 1.', TORCHRUN[name]);
+
+  it('names the rank that raised, behind the launcher’s own traceback, and not those that lost their connection', () => {
+    const lost = exited(ofTorchrun('lostConnection'), T - 1_000);
+    const message = (worker1: Partial<Replica>) => {
+      const outcome = verdict({ master: lost, worker1 });
+      return outcome?.outcome === 'FAILED' ? outcome.cause.message : undefined;
+    };
+    expect(message(exited(ofTorchrun('raised'), T + 2_000))).toMatch(/^Replica worker-1 \(rank 3\) failed first/);
+    expect(message(exited(ofTorchrun('aborted'), T + 2_000))).toMatch(/^Replica worker-1 \(rank 2\) failed first/);
+    expect(message(lost)).toMatch(/^Replica master-0 failed first/);
+  });
+
+  it('is the replica that ended without an error, if the others only lost their connection to it', () => {
+    const early = { phase: 'EXITED', exit: SUCCESS, endedAt: T - 40_000 } as const;
+    expect(causeWith(early)).toMatchObject({
+      code: 'REPLICA_ENDED_EARLY',
+      message: expect.stringMatching(/^The program of worker-1 ended with exit code 0 40 s before the others failed\./),
+      evidence: LOST_CONNECTION.evidence,
+    });
+    const outcome = verdict({ master: exited(BUG, T + 1), worker1: early });
+    expect(outcome).toMatchObject({ cause: { code: 'PROGRAM_FAILED', evidence: BUG.evidence } });
+  });
+
+  it('is the replica that had not started, with what it was doing, if the others timed out waiting for it', () => {
+    const created = eventsFor(jobAfter(job, ['PLACEMENT_CHOSEN', 1]), 2).VMS_CREATED;
+    const preparing = transition(jobAfter(job, ['PLACEMENT_CHOSEN', 1]), created).job;
+    const evidence = [
+      'torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 2/3 clients joined.',
+    ];
+    const waited = exit(preparing, { exit: failed(causeOf('PROGRAM_FAILED', 'Exit code 1.', evidence)) });
+    const replicas = [replica('master-0'), replica('worker-0', EXITED), replica('worker-1', { phase: 'INSTALLING' })];
+    const outcome =
+      isPlaced(waited) && isHolding(waited)
+        ? evaluateHeldFailure(waited, replicas, { now: ALIVE_AT, timeouts: TIMEOUTS })
+        : null;
+    expect(outcome).toMatchObject({
+      cause: {
+        code: 'REPLICA_NOT_STARTED',
+        message: expect.stringContaining('worker-1 is installing packages; master-0 and worker-0 wait'),
+      },
+    });
   });
 });

@@ -21,7 +21,7 @@ export const ROLE_PREFIXES = {
 /**
  * The job as AI Platform's TrainingInput with all defaults filled in; the tier is always CUSTOM. int64 values are text,
  * as in the API's JSON. Parts without a field in AI Platform are omitted: reservations, environment variables, options
- * of the program, FLEX_START, and other roles' own Python programs.
+ * of the program, FLEX_START, and other roles' own Python programs and provisioning models.
  */
 export function toTrainingInput(spec: JobSpec): Record<string, unknown> {
   const { program, limits, study } = spec;

@@ -85,6 +85,18 @@ class SaveTest(ClusterTestCase):
         self.assertEqual(files['shard-worker-0'], '2')
         self.assertGreater(cluster.manifest().set_number, number)
 
+    def test_leaves_out_a_new_folder_that_one_replica_has_not_finished(self) -> None:
+        cluster = self.open(count=2)
+        cluster.start()
+        worker = cluster.agents['worker-0']
+        worker.write('step-2/shard-1', '')
+        with open(worker.output / 'step-2' / 'shard-1', 'w') as shard:
+            cluster.master.write('step-2/shard-0', '2')
+            cluster.master.write('report', '1')
+            self.assertEqual(cluster.await_commit(lambda files: 'report' in files), {'report': '1'})
+            shard.write('2')
+        cluster.await_commit(lambda files: files == {'report': '1', 'step-2/shard-0': '2', 'step-2/shard-1': '2'})
+
     def test_a_replica_that_writes_nothing_delays_no_set(self) -> None:
         cluster = self.open()
         cluster.start()

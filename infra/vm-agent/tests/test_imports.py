@@ -12,7 +12,8 @@ AGENT = Path(__file__).resolve().parents[1]
 # A package imports only itself and the packages before it.
 PACKAGES = (
     'http', 'logs', 'program', 'paths',
-    'storage.transfer', 'storage.directory', 'storage.output', 'storage.restore', 'storage',
+    'storage.transfer', 'storage.directory', 'storage.output', 'storage.cluster',
+    'storage.restore', 'storage',
     'metrics.samples', 'metrics.series', 'metrics.sources', 'metrics',
     'cache', 'setup', 'health', 'container', 'shell', 'control',
 )  # fmt: skip

@@ -76,11 +76,11 @@ def folder_of(name: str) -> str:
 
 
 def find_shared(views: Mapping[str, View], names: Iterable[str]) -> AbstractSet[str]:
-    """Returns the directories of these files that have files of several replicas."""
+    """Returns the directories of these files in which several replicas write."""
     folders = {parent_of(name) for name in names}
     writers: Dict[str, Set[str]] = {}
     for replica, view in views.items():
-        for name in view.own:
+        for name in (*view.own, *view.unfinished):
             if not is_log_name(name):
                 writers.setdefault(parent_of(name), set()).add(replica)
     return {folder for folder in folders if len(writers.get(folder, ())) > 1}

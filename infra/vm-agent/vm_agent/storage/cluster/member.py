@@ -167,7 +167,7 @@ class Member:
         kind = message.get('kind')
         try:
             if kind == PREPARE:
-                return self._prepare(Interval(float(message['seconds']), float(message['waited'])))
+                return self._prepare(Interval(float(message['seconds']), bool(message['first'])))
             if kind == CONFIRM:
                 return self._confirm()
             if kind == UPLOAD:

@@ -7,7 +7,7 @@ from vm_agent.storage.output.local_files import Uploaded, View
 from vm_agent.storage.transfer.client import ObjectInfo
 
 PREPARE = 'prepare'
-"""Take a snapshot: `seconds`, `waited` (see Interval) and `final`. The answer is a view, or `busy`."""
+"""Take a snapshot: `seconds` and `first` (see Interval). The answer is a view, with `ended`; or `busy`."""
 CONFIRM = 'confirm'
 """Compare your files with the snapshot. The answer has the names of those that have `changed`."""
 UPLOAD = 'upload'
@@ -30,7 +30,7 @@ def encode_view(view: View) -> Dict[str, Any]:
     return {
         'own': {name: _encode(info) for name, info in view.own.items()},
         'gone': sorted(view.gone),
-        'unsettled': sorted(view.unsettled),
+        'unfinished': sorted(view.unfinished),
     }
 
 
@@ -38,7 +38,7 @@ def decode_view(message: Mapping[str, Any], bucket: str) -> View:
     """Raises Malformed."""
     try:
         own = {str(name): _decode(info, bucket) for name, info in message['own'].items()}
-        return View(own, frozenset(map(str, message['gone'])), frozenset(map(str, message['unsettled'])))
+        return View(own, frozenset(map(str, message['gone'])), frozenset(map(str, message['unfinished'])))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Malformed(repr(error)) from error
 

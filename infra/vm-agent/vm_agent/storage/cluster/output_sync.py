@@ -129,9 +129,8 @@ class OutputSync:
         """Saves one set. While the programs change files, another round begins at once, as long as an interval."""
         started_at = time.monotonic()
         for number in range(1_000_000):
-            waited_seconds = time.monotonic() - started_at
             timing = Timing(
-                interval=Interval(interval_seconds, waited_seconds if self._peers.replicas else 0.0),
+                interval=Interval(interval_seconds, is_first=number == 0 or not self._peers.replicas),
                 cancelled=self._is_finishing,
                 upload=UploadTime(lambda: policy, self._is_finishing.is_set, stops_at_outage=True),
                 commit=lambda: policy,

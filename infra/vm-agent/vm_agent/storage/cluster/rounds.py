@@ -38,6 +38,7 @@ from vm_agent.storage.transfer.client import SUCCESS_KEY, ObjectInfo, StorageRej
 ANSWER_SECONDS_MAX = 30.0
 # After so many intervals without a moment at which nothing changed, directories that keep changing stay as they are.
 TORN_INTERVALS_MAX = 4
+UNFINISHED_ROUNDS_MAX = 4
 MARK_SECONDS_MAX = 5.0
 NAMES_SHOWN_MAX = 3
 
@@ -97,6 +98,8 @@ class Rounds:
         self._committed: Mapping[str, ObjectInfo] = {}
         self._number = 0
         self._told: Set[str] = set()
+        self._unfinished: Dict[Tuple[str, str], int] = {}
+        """For how many rounds a replica has been writing a file."""
         self.reports: Mapping[str, int] = {}
         """How often the program had reported each metric when the committed files were written; see Manifest."""
         self.count_reports: Callable[[], Mapping[str, int]] = dict
@@ -133,7 +136,7 @@ class Rounds:
     def _take(self, timing: Timing, ending: Optional[Ending], missing: Mapping[str, float]) -> Optional[_Set]:
         """The first phase. Returns None if some replica has no snapshot."""
         interval = timing.interval
-        message = {'seconds': interval.seconds, 'waited': interval.waited_seconds}
+        message = {'seconds': interval.seconds, 'first': interval.is_first}
         question = self._peers.ask(PREPARE, dict.fromkeys(self._peers.replicas, message))
         if ending is None:
             snapshot = self._files.take(interval, timing.cancelled)
@@ -169,18 +172,28 @@ class Rounds:
         taken.missing += [replica for replica in unanswered if replica not in taken.missing]
         for replica in unanswered:
             del taken.views[replica]
-        unsettled = {name for view in taken.views.values() for name in view.unsettled if not is_log_name(name)}
-        taken.held |= find_shared(taken.views, changed | unsettled)
+        taken.held |= find_shared(taken.views, changed | self._find_unfinished(taken, ending))
         return True
+
+    def _find_unfinished(self, taken: _Set, ending: Optional[Ending]) -> Set[str]:
+        """Returns the files that are being written, for some rounds: a file that always is must not hold up others."""
+        counts: Dict[Tuple[str, str], int] = {}
+        for replica, view in taken.views.items():
+            for name in view.unfinished:
+                counts[replica, name] = self._unfinished.get((replica, name), 0) + (ending is None)
+        self._unfinished = counts
+        return {name for (_, name), count in counts.items() if count <= UNFINISHED_ROUNDS_MAX}
 
     def _hold(self, taken: _Set) -> None:
         """Keeps the last committed version of what may not belong together."""
         taken.held_folders = find_depending(self._joint, self._seen, taken.missing)
-        for replica, view in taken.views.items():
-            own = dict(view.own)
+        taken.own = {replica: dict(view.own) for replica, view in taken.views.items()}
+        self._keep_held(taken)
+
+    def _keep_held(self, taken: _Set) -> None:
+        for replica, own in taken.own.items():
             for name in [name for name in own if taken.is_held(name)]:
                 self._keep(own, replica, name)
-            taken.own[replica] = own
 
     def _keep(self, own: Dict[str, Optional[ObjectInfo]], replica: str, name: str) -> None:
         committed = self._joint.owned.get(replica, {}).get(name)
@@ -206,15 +219,16 @@ class Rounds:
             if ending is None and (result.rewritten or len(result.stored) + len(result.failed) < len(found)):
                 return Outcome.CHANGED
             for name in found:
-                if name in result.stored:
-                    if not taken.is_held(name):
-                        taken.own[replica][name] = result.stored[name]
-                else:
+                if name in result.stored and not taken.is_held(name):
+                    taken.own[replica][name] = result.stored[name]
+                elif name not in result.stored:
                     still = 'a process is still writing to it' if name in result.rewritten else None
                     problems[name] = result.failed.get(name) or still or result.outage or 'it was not tried'
                     self._keep(taken.own[replica], replica, name)
         self.problems = problems
         self._warn_of_held(taken, targets)
+        taken.held |= find_shared(taken.views, filter(lambda name: not is_log_name(name), problems))
+        self._keep_held(taken)
         return Outcome.SAVED
 
     def _warn_of_held(self, taken: _Set, targets: Mapping[str, Mapping[str, str]]) -> None:

@@ -35,8 +35,8 @@ class View:
     """By name, the object of each file that the replica has written in this attempt; None until it is uploaded."""
     gone: FrozenSet[str] = frozenset()
     """The restored files that the replica has deleted, by the name of the object."""
-    unsettled: FrozenSet[str] = frozenset()
-    """See Snapshot."""
+    unfinished: FrozenSet[str] = frozenset()
+    """Files that are being written: files of other replicas may belong to them. Logs do not count."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,8 @@ class LocalFiles:
                 own[name] = committed[name]
         present = stays.union(snapshot.files, snapshot.scanned)
         gone = (self._name_of(info) for name, info in self._restored.items() if name not in present)
-        return View(own, frozenset(gone), snapshot.unsettled)
+        unfinished = (snapshot.scanned - snapshot.files.keys() - snapshot.restless) | snapshot.unsettled | snapshot.held
+        return View(own, frozenset(gone), frozenset(name for name in unfinished if not is_log_name(name)))
 
     def upload(self, snapshot: Snapshot, targets: Mapping[str, str], time_: UploadTime) -> Uploaded:
         """Uploads files of the snapshot: by name, `targets` has the name of the object. Raises Fenced."""

@@ -31,9 +31,9 @@ def required_quiet(interval_seconds: float, waited_seconds: float, longest_secon
 class QuietWait:
     """The wait before one snapshot."""
 
-    def __init__(self, interval_seconds: float, waited_seconds: float = 0.0) -> None:
+    def __init__(self, interval_seconds: float) -> None:
         self._interval_seconds = interval_seconds
-        self._started_at = time.monotonic() - waited_seconds
+        self._started_at = time.monotonic()
         self._longest_seconds = 0.0
 
     @property

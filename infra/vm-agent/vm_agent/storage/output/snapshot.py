@@ -61,8 +61,8 @@ class Interval:
     """The time between two rounds, in which a consistent state is found."""
 
     seconds: float
-    waited_seconds: float = 0.0
-    """How long it has been looked for already: the longer, the shorter the pause that is required."""
+    is_first: bool = True
+    """Whether the wait begins: the longer it takes, the shorter the pause that is required."""
 
 
 class Snapshots:
@@ -77,6 +77,7 @@ class Snapshots:
         self._folders = NewFolders()
         self._restless = RestlessFiles()
         self._failed_rounds = 0
+        self._wait = QuietWait(0.0)
         self.half_written = HalfWritten()
         self.open_before: Mapping[str, int] = {}
         """The inodes of files that were open for writing at the beginning of the last round."""
@@ -91,8 +92,7 @@ class Snapshots:
 
     def take(self, saved: Saved, interval: Interval, cancelled: threading.Event) -> Optional[Snapshot]:
         """Returns None if a save in progress has to be awaited, or if cancelled."""
-        interval_seconds = interval.seconds
-        wait = QuietWait(interval_seconds, interval.waited_seconds)
+        wait = self._wait = QuietWait(interval.seconds) if interval.is_first else self._wait
         self._restless.start_round()
         logs: Optional[FrozenSet[str]] = None
         tries = 0
@@ -122,7 +122,7 @@ class Snapshots:
                     restless=restless,
                     rewritten=self._rewritten,
                     overdue={name for name, (_, count) in self._unsaved.items() if count >= HELD_ROUNDS_MAX},
-                    interval_seconds=interval_seconds,
+                    interval_seconds=interval.seconds,
                     required_seconds=wait.required_seconds,
                     accepts_unfinished=has_failed,
                 )

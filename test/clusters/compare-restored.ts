@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { dirname } from 'node:path';
 import * as z from 'zod';
 import type { CloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 import type { EventReader } from './program-events.ts';
@@ -20,8 +21,12 @@ type Digests = Readonly<Record<string, string>>;
 export function compareRestored(events: EventReader, claimed: Digests): readonly string[] {
   const step = Math.max(0, ...events('RESUMED', 2).map((event) => event.step));
   const written = events('SAVED', 1).filter((event) => event.step === step);
-  return events('START', 2).flatMap(({ replica, files }) => [
-    ...differences(`the manifest, restored on ${replica}`, claimed, files),
+  const starts = events('START', 2);
+  // A folder is left out if its index names a file that is gone: the program was deleting it.
+  const folders = new Set(starts.flatMap(({ files }) => Object.keys(files).map(dirname)));
+  const expected = Object.fromEntries(Object.entries(claimed).filter(([name]) => folders.has(dirname(name))));
+  return starts.flatMap(({ replica, files }) => [
+    ...differences(`the manifest, restored on ${replica}`, expected, files),
     ...differences(`restored on ${replica}, the manifest`, files, claimed),
     ...written.flatMap((save) =>
       differences(`step ${step} of ${save.replica}, restored on ${replica}`, save.files, files),

@@ -70,9 +70,9 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument('--learning-rate', type=float, default=0.05)
     parser.add_argument(
         '--shards',
-        choices=('master', 'own'),
-        default='master',
-        help='who writes the shards: the master those of all replicas, or each replica its own',
+        choices=('own', 'master'),
+        default='own',
+        help='who writes the shards: each replica its own, or the master those of all replicas',
     )
     return parser.parse_args()
 

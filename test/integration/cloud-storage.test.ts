@@ -194,7 +194,7 @@ describe('parameters and fields', () => {
 
   it('of all of Google’s APIs, those without effect, and those that only the service sets are accepted', async () => {
     const read = await (await upload('described', 'x', { parameters: { predefinedAcl: '', quotaUser: 'u' } })).json();
-    const query = 'alt=json&prettyPrint=false&fields=name&key=k&userProject=p&projection=full';
+    const query = 'alt=json&prettyPrint=false&fields=name&key=k&userProject=p&projection=full&tensorstore=7';
     expect((await fetch(`${objectUrl('described')}?${query}`)).status).toBe(200);
     expect((await patch({ ...(read as object), temporaryHold: false, acl: [], contexts: null })).status).toBe(200);
   });

@@ -2,11 +2,12 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { storageError } from '#infra/embedded/cloud-storage/error.ts';
 
 /**
- * The parameters of every method of Google's APIs; none changes what is stored. Source:
- * https://cloud.google.com/storage/docs/json_api/v1/parameters
+ * The parameters of every method of Google's APIs; none changes what is stored. Tensorstore, with which Orbax saves,
+ * adds one of its own name, so that no cache answers.
+ * Source: https://cloud.google.com/storage/docs/json_api/v1/parameters
  */
 const STANDARD_PARAMETERS =
-  '$.xgafv access_token alt callback fields key oauth_token prettyPrint projection quotaUser userIp userProject'.split(
+  '$.xgafv access_token alt callback fields key oauth_token prettyPrint projection quotaUser tensorstore userIp userProject'.split(
     ' ',
   );
 

@@ -11,7 +11,6 @@ from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.directory.object_names import MANIFEST_NAME
-from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.restore.rollback import Moment, RolledBack, Rollback
 from vm_agent.storage.transfer.client import Author, ObjectInfo
 
@@ -45,7 +44,7 @@ class RollbackTest(unittest.TestCase):
         return self.storage.objects[f'job/{MANIFEST_NAME}'].created_at
 
     def roll_back(self, before: Optional[float], started_at: float = 0.0) -> Optional[RolledBack]:
-        return Rollback(self.directory, OutputTree(self.folder), POLICY).run(Moment(before, started_at))
+        return Rollback(self.directory, POLICY).run(Moment(before, started_at))
 
     def restored(self) -> Dict[str, str]:
         """Returns what the next attempt restores."""

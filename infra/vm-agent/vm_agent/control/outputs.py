@@ -178,7 +178,7 @@ class Outputs:
         """
         policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)
         try:
-            rolled_back = Rollback(self._vm.directory, self.tree, policy).run(moment)
+            rolled_back = Rollback(self._vm.directory, policy).run(moment)
         except Fenced as fenced:
             return ExitReport('STOPPED', str(fenced), report.exit_code, report.signal)
         except (TransientError, StorageRejected, OSError) as error:

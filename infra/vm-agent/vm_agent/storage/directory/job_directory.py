@@ -100,6 +100,14 @@ class JobDirectory:
         self._delete_replaced(name, info)
         return info
 
+    def copy(self, name: str, source: ObjectInfo, policy: RetryPolicy) -> ObjectInfo:
+        """Copies one generation of an object of the directory within the bucket."""
+
+        def send(upload: Upload) -> ObjectInfo:
+            return call_with_retry(lambda: self.storage.compose(upload, [source], deletes_sources=False), policy)
+
+        return self._write(name, send, policy)
+
     def _delete_replaced(self, name: str, info: ObjectInfo) -> None:
         """
         Deletes the version that an upload has replaced, if no manifest may name it. The bucket's lifecycle counts newer

@@ -3,7 +3,6 @@ Goes back to the files of an earlier moment: the next attempt restores them. Wha
 under another name. It needs a bucket with versioning, which keeps what later uploads have replaced.
 """
 
-import os
 from dataclasses import dataclass, replace
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -12,7 +11,6 @@ from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.directory.object_names import MANIFEST_NAME
 from vm_agent.storage.output.open_files import is_log_name
-from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.transfer.client import END_KEY, ObjectInfo
 
 ROLLED_BACK_PREFIX = 'dropforge-rolled-back/'
@@ -46,8 +44,6 @@ class RolledBack:
 @dataclass(frozen=True)
 class Rollback:
     directory: JobDirectory
-    tree: OutputTree
-    """Its files are all saved."""
     policy: RetryPolicy
 
     def run(self, moment: Moment) -> Optional[RolledBack]:
@@ -84,15 +80,11 @@ class Rollback:
         return None
 
     def _keep_newer(self, current: Mapping[str, ObjectInfo], earlier: Mapping[str, ObjectInfo]) -> Dict[str, str]:
-        kept = {}
+        kept: Dict[str, str] = {}
         for name, info in current.items():
-            path = self.tree.path(name)
-            is_newer = name not in earlier or earlier[name].generation != info.generation
-            # A link that leads out of the directory is not one of its files.
-            is_own = self.tree.is_inside(os.path.realpath(path), name)
-            if is_newer and is_own and path.is_file():
+            if name not in earlier or earlier[name].generation != info.generation:
                 copy = f'{ROLLED_BACK_PREFIX}attempt-{self.directory.author.attempt}/{name}'
-                self.directory.upload(copy, path, self.policy)
+                self.directory.copy(copy, info, self.policy)
                 kept[name] = copy
         return kept
 

@@ -195,13 +195,13 @@ class Storage:
         response = self.call(Request('POST', url, headers, multipart, timeout_seconds=UPLOAD_SECONDS_MAX))
         return parse_object_info(raise_for_status(response).json())
 
-    def compose(self, upload: Upload, sources: Sequence[ObjectInfo]) -> ObjectInfo:
+    def compose(self, upload: Upload, sources: Sequence[ObjectInfo], deletes_sources: bool = True) -> ObjectInfo:
         """
         Concatenates 1 to COMPOSE_COUNT_MAX objects of the bucket into one, and deletes them in the same operation. Does
-        not retry, as `insert`; a repeated request finds the sources deleted.
+        not retry, as `insert`; a repeated request finds deleted sources gone.
         """
         named = [{'name': one.name, 'generation': one.generation} for one in sources]
-        body = {'sourceObjects': named, 'destination': upload.resource(), 'deleteSourceObjects': True}
+        body = {'sourceObjects': named, 'destination': upload.resource(), 'deleteSourceObjects': deletes_sources}
         query = urlencode({'ifGenerationMatch': upload.if_generation})
         url = f'{self.object_url(upload.bucket, upload.name)}/compose?{query}'
         headers = {'Content-Type': 'application/json; charset=UTF-8'}

@@ -12,7 +12,7 @@ const SIZES = [2, 3, 4];
 const WIDTHS = [16, 9, 17, 10, 9, 9, 6, 8, 5, 0];
 const HEAD = ['program', 'replicas', 'fault', 'outcome', 'attempts', 'recovery', 'saved', 'resumed', 'lost', 'bytes'];
 /** Two processes run on each replica of torchrun. */
-const isTooLarge = ({ name }: Program, replicas: number) => name === 'torchrun' && replicas > 2;
+const sizesOf = ({ name }: Program) => (name === 'torchrun' ? [2] : SIZES);
 
 const print = (text: string) => process.stdout.write(`${text}\n`);
 const printCells = (cells: readonly string[]) =>
@@ -28,21 +28,20 @@ type Options = {
 /** Every program with a preempted master and one other fault at one size, and FSDP2 with every fault. */
 function isInDefault({ program, replicas, fault }: Row): boolean {
   const index = PROGRAMS.indexOf(program);
-  const size = program.name === 'torchrun' ? 2 : program.name === 'fsdp2' ? 3 : SIZES[index % SIZES.length];
+  const sizes = sizesOf(program);
   const other = FAULT_NAMES[1 + (index % (FAULT_NAMES.length - 1))];
-  return replicas === size && (program.name === 'fsdp2' || fault === 'preempted-master' || fault === other);
+  const isFaultIn = program.name === 'fsdp2' || fault === 'preempted-master' || fault === other;
+  return isFaultIn && replicas === sizes[index % sizes.length];
 }
 
 function selectRows(names: readonly string[], { faults, replicas, all }: Options): readonly Row[] {
   const isChosen = all === true || faults !== undefined || replicas !== undefined;
-  return PROGRAMS.filter(({ name }) => names.length === 0 || names.includes(name)).flatMap((program) =>
-    SIZES.filter((size) => !isTooLarge(program, size) && (replicas ?? [`${size}`]).includes(`${size}`)).flatMap(
-      (size) =>
-        FAULT_NAMES.filter((fault) => (faults ?? FAULT_NAMES).includes(fault))
-          .map((fault) => ({ program, replicas: size, fault }))
-          .filter((row) => isChosen || isInDefault(row)),
-    ),
-  );
+  const programs = PROGRAMS.filter(({ name }) => names.length === 0 || names.includes(name));
+  return programs
+    .flatMap((program) => sizesOf(program).map((size) => ({ program, replicas: size })))
+    .filter((row) => replicas?.includes(`${row.replicas}`) ?? true)
+    .flatMap((row) => (faults ?? FAULT_NAMES).map((fault) => ({ ...row, fault })))
+    .filter((row) => isChosen || isInDefault(row));
 }
 
 function cellsOf({ state, attempts, recoveryMs, savedStep, resumedStep, fileCount, problems }: Result): string[] {

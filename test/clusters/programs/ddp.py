@@ -9,7 +9,8 @@ from programs.torch_model import bytes_of, create_model, loss_of, take_step
 
 def train() -> None:
     torch.distributed.init_process_group('gloo')
-    model = torch.nn.parallel.DistributedDataParallel(create_model())
+    # This keeps the buckets of the first step, whose order is that of the sums: bytes are compared.
+    model = torch.nn.parallel.DistributedDataParallel(create_model(), find_unused_parameters=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     file = run.OUTPUT / 'checkpoint.pt'
     first = 0

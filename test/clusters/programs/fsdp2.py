@@ -4,71 +4,51 @@ saves are in one directory, whose shards are rewritten while the old index is st
 """
 
 import shutil
-from pathlib import Path
 from typing import Any, Dict
 
 import torch
-import torch.distributed
+import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict
-from torch.distributed.checkpoint.state_dict import set_state_dict
+from torch.distributed.checkpoint import state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from programs import run
 from programs.torch_model import bytes_of, create_model, loss_of, take_step
 
-KEPT_COUNT = 2
+FOLDER, KEPT_COUNT = run.OUTPUT / 'dcp', 2
 
 
-class Trainer:
-    def __init__(self) -> None:
-        torch.distributed.init_process_group('gloo')
-        self.rank = torch.distributed.get_rank()
-        self.model = create_model()
-        fully_shard(self.model, mesh=init_device_mesh('cpu', (torch.distributed.get_world_size(),)))
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
-        self.step = 0
-
-    def state(self) -> Dict[str, Any]:
-        model, optimizer = get_state_dict(self.model, self.optimizer)
-        return {'model': model, 'optimizer': optimizer, 'step': torch.tensor(self.step)}
-
-    def save(self, folder: Path) -> None:
-        dcp.save(self.state(), checkpoint_id=folder)
-        torch.distributed.barrier()
-
-    def load(self, folder: Path) -> None:
-        state = self.state()
-        dcp.load(state, checkpoint_id=folder)
-        set_state_dict(
-            self.model, self.optimizer, model_state_dict=state['model'], optim_state_dict=state['optimizer']
-        )
-        self.step = int(state['step'])
-
-
-def choose(folder: Path) -> Path:
-    """Returns the newest checkpoint that rank 0 finds, on every rank."""
-    steps = [int(path.parent.name[len('step-') :]) for path in folder.glob('step-*/.metadata')]
-    chosen = [max(steps, default=0)]
-    torch.distributed.broadcast_object_list(chosen)
-    return folder / f'step-{chosen[0]}'
+def state_of(model: Any, optimizer: torch.optim.Optimizer, step: int) -> Dict[str, Any]:
+    weights, moments = state_dict.get_state_dict(model, optimizer)
+    return {'model': weights, 'optimizer': moments, 'step': torch.tensor(step)}
 
 
 def train(mode: str = '') -> None:
-    trainer, folder = Trainer(), run.OUTPUT / 'dcp'
-    last = folder / 'last' if mode == 'in-place' else choose(folder)
-    found = [(last / '.metadata').exists()]
-    torch.distributed.broadcast_object_list(found)
+    dist.init_process_group('gloo')
+    model = create_model()
+    fully_shard(model, mesh=init_device_mesh('cpu', (dist.get_world_size(),)))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    # The first rank chooses the newest checkpoint for all.
+    indexes = sorted(FOLDER.glob('*/.metadata'), key=lambda path: path.stat().st_mtime)
+    found = [path.parent.name for path in indexes[-1:]] or ['']
+    dist.broadcast_object_list(found)
+    first = 0
     if found[0]:
-        trainer.load(last)
-    run.resumed(trainer.step)
-    for trainer.step in run.steps(trainer.step):
-        take_step(trainer.model, trainer.optimizer, loss_of(trainer.model, trainer.step, trainer.rank))
-        if run.is_saved(trainer.step):
-            trainer.save(last if mode == 'in-place' else folder / f'step-{trainer.step}')
+        state = state_of(model, optimizer, 0)
+        dcp.load(state, checkpoint_id=FOLDER / found[0])
+        weights, moments = state['model'], state['optimizer']
+        state_dict.set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=moments)
+        first = int(state['step'])
+    run.resumed(first)
+    for step in run.steps(first):
+        take_step(model, optimizer, loss_of(model, step, dist.get_rank()))
+        if run.is_saved(step):
+            name = 'last' if mode == 'in-place' else f'step-{step}'
+            dcp.save(state_of(model, optimizer, step), checkpoint_id=FOLDER / name)
+            dist.barrier()
             if run.IS_FIRST:
-                shutil.rmtree(folder / f'step-{trainer.step - KEPT_COUNT * run.SAVE_EVERY}', ignore_errors=True)
-            run.saved(trainer.step)
-    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-    run.finished(bytes_of(get_model_state_dict(trainer.model, options=options).values()))
+                shutil.rmtree(FOLDER / f'step-{step - KEPT_COUNT * run.SAVE_EVERY}', ignore_errors=True)
+            run.saved(step)
+    options = state_dict.StateDictOptions(full_state_dict=True, cpu_offload=True)
+    run.finished(bytes_of(state_dict.get_model_state_dict(model, options=options).values()))

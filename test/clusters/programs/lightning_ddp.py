@@ -40,7 +40,8 @@ def train() -> None:
         accelerator='cpu',
         devices=1,
         num_nodes=run.COUNT,
-        strategy='ddp',
+        # The buckets of the first step are kept, as in ddp.py.
+        strategy='ddp_find_unused_parameters_true',
         max_steps=run.STEPS,
         callbacks=[ModelCheckpoint(folder, every_n_train_steps=run.SAVE_EVERY, save_last=True)],
         logger=False,

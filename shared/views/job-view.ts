@@ -34,7 +34,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     trial: job.trial === null ? null : { tuningId: job.trial.tuningId, trialId: String(job.trial.ordinal) },
     health: shown.flatMap(viewHealth),
     timeline: viewTimeline(job, replicas),
-    warnings: [...findRunWarnings(shown, job.spec.jobDir)],
+    warnings: [...findRunWarnings(shown, job.spec)],
     price: priceOfJob(job, now),
     kept: viewKept(job),
   };

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { HealthFinding } from '#shared/domain/health.ts';
 import type { Job } from '#shared/domain/job.ts';
+import type { PythonProgram } from '#shared/domain/job-spec.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { parseStoredReplica } from '#shared/protocol/stored-record.ts';
 import { viewJob } from '#shared/views/job-view.ts';
@@ -55,6 +56,48 @@ describe('a cluster', () => {
       { restarts: 0, exitCode: null, cause: null },
       { restarts: 2, exitCode: 137, cause: { code: 'PROGRAM_KILLED', message: 'The program was terminated.' } },
     ]);
+  });
+
+  it('warns once of workers that ended long before the master without an error, and of those that still run after it', () => {
+    const succeeded = { outcome: 'SUCCEEDED' } as const;
+    const early = (replica: string) => training({ replica, exit: succeeded, phase: 'EXITED', endedAt: 10_000 });
+    const codesOf = (...shown: readonly Replica[]) => viewJob(cluster, shown, 9_000).warnings.map(({ code }) => code);
+
+    const warnings = viewJob(
+      cluster,
+      [training({ heardAt: 610_000 }), early('worker-1'), early('worker-7')],
+      9_000,
+    ).warnings;
+    expect(warnings.map(({ code, message }) => [code, message])).toEqual([
+      [
+        'REPLICA_ENDED_EARLY',
+        'The master runs on after worker-1 and worker-7 ended with exit code 0, 10 min or more before it.',
+      ],
+    ]);
+    expect(codesOf(training({ heardAt: 609_000 }), early('worker-1'))).toEqual([]);
+    expect(codesOf(training({ heardAt: 610_000 }), early('ps-0'))).toEqual([]);
+
+    const ended = training({ phase: 'UPLOADING', pendingExit: succeeded, endedAt: 20_000 });
+    expect(codesOf(ended, training({ replica: 'worker-1', heardAt: 30_000 }))).toEqual(['REPLICA_STILL_RUNNING']);
+    expect(codesOf(ended, training({ replica: 'worker-1', heardAt: 29_000 }))).toEqual([]);
+  });
+
+  it('looks at every replica for files that are not saved, and for places of results', () => {
+    const finding = { message: 'big/ will not be saved.', remedy: 'Name it.', evidence: [], since: 1, until: null };
+    const leftOut = training({ replica: 'worker-3', health: [{ ...finding, code: 'OUTPUT_LEFT_OUT' }] });
+    const nothing = training({ exit: { outcome: 'SUCCEEDED', savedNothing: true } });
+    expect(viewJob(cluster, [nothing, leftOut], 9_000).warnings).toMatchObject([
+      { code: 'OUTPUT_LEFT_OUT', message: 'worker-3: big/ will not be saved.' },
+      { code: 'NOTHING_SAVED' },
+    ]);
+    const codesWith = (...args: readonly string[]) => {
+      const program = { ...(spec.program as PythonProgram), args };
+      const others = { ...spec, replicaGroups: [master, { ...workers, program }] as const };
+      return viewJob({ ...cluster, spec: others }, [nothing], 9_000).warnings.map(({ code }) => code);
+    };
+    expect(codesWith('--export-dir=gs://models/a')).toEqual([]);
+    expect(codesWith('--model_dir', '/gcs/models/a')).toEqual([]);
+    expect(codesWith('--data', 'gs://data/a', '--model-dir=gs://jobs/digits/m')).toEqual(['NOTHING_SAVED']);
   });
 
   it('says what the programs that have started wait for until it runs, in one line', () => {

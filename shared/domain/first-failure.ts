@@ -38,23 +38,19 @@ export function causeOfFirst(job: PlacedJob, failures: readonly Failure[], repli
     }
     const early = findEndedEarly(replicas, at);
     if (early !== undefined) {
-      const lead = `The program of ${early.replica} ended with exit code 0 ${secondsBetween(early, at)} s before the others failed.`;
+      const lead = `The program of ${early.replica} ended with exit code 0, and others lost their connection to it.`;
       return causeOf('REPLICA_ENDED_EARLY', `${lead} ${message}`, cause.evidence);
     }
   }
   return { ...cause, ...causeOf(cause.code, message, cause.evidence) };
 }
 
-function secondsBetween({ endedAt }: Replica, at: TimestampMs): number {
-  return Math.round((at - (endedAt ?? at)) / 1_000);
-}
-
-/** The last replica besides the master that succeeded before the first failure. */
+/** The last replica besides the master that succeeded before the first failure, as far as the order is certain. */
 function findEndedEarly(replicas: readonly Replica[], at: TimestampMs): Replica | undefined {
   return replicas
     .filter(({ replica, exit, pendingExit, endedAt }) => {
       const hasSucceeded = (exit ?? pendingExit)?.outcome === 'SUCCEEDED';
-      return replica !== MASTER && hasSucceeded && endedAt !== null && endedAt < at;
+      return replica !== MASTER && hasSucceeded && endedAt !== null && endedAt <= at + FOLLOWING_FAILURE_MS_MAX;
     })
     .sort((a, b) => (a.endedAt ?? 0) - (b.endedAt ?? 0))
     .at(-1);

@@ -10,6 +10,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from cluster_agents import POLICY, Cluster, await_true
 from fake_storage import FakeStorage
 from vm_agent.http.retry import RetryPolicy
+from vm_agent.storage.output.snapshot import Interval
 from vm_agent.storage.transfer.client import END_KEY, SUCCESS_KEY
 
 
@@ -151,6 +152,25 @@ class LostTest(ClusterTestCase):
         self.assertEqual(cluster.committed(), {**complete, 'report': 'failed'})
         self.assertEqual(self.cloud.objects['p/checkpoint/worker-0'].body, b'1')
         self.assertEqual(self.cloud.objects['p/dropforge-replicas/worker-0/checkpoint/worker-0'].body, b'2')
+
+    def test_a_lost_replica_is_missing_in_the_next_checkpoint_too(self) -> None:
+        cluster = self.open(count=2)
+        cluster.start()
+        for name, agent in cluster.agents.items():
+            agent.write(f'step-1/{name}', '1')
+        complete = cluster.await_commit(lambda files: len(files) == 2)
+        cluster.agents['worker-0'].close()
+        cluster.master.write('step-2/master-0', '2')
+        cluster.master.write('report', 'failed')
+        self.finish(cluster, 'master-0')
+        self.assertEqual(cluster.committed(), {**complete, 'report': 'failed'})
+
+    def test_a_new_folder_is_a_change_since_the_snapshot(self) -> None:
+        agent = self.open(count=2).master
+        snapshot = agent.files.take(Interval(0.2), threading.Event())
+        assert snapshot is not None
+        agent.write('step-1/shard', '1')
+        self.assertEqual(agent.files.find_changed(snapshot), {'step-1/shard'})
 
     def test_awaits_the_programs_that_end_after_that_of_the_master(self) -> None:
         cluster = self.open(count=2)

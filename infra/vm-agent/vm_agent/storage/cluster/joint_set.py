@@ -3,6 +3,7 @@ The files of all replicas as one set: which object each file is, and which files
 is a cluster of one.
 """
 
+import re
 from typing import AbstractSet, Dict, Iterable, List, Mapping, Sequence, Set
 
 from vm_agent.storage.directory.manifest import Manifest
@@ -88,9 +89,14 @@ def find_shared(views: Mapping[str, View], names: Iterable[str]) -> AbstractSet[
 
 def find_depending(joint: JointSet, seen: Mapping[str, Iterable[str]], missing: Sequence[str]) -> AbstractSet[str]:
     """
-    Returns the outermost folders in which the missing replicas have saved: what others save in them now may belong to
+    Returns the kinds of folders in which the missing replicas have saved: what others save in them now may belong to
     what is missing. Logs do not count. `seen` has the files that replicas had in their last snapshot.
     """
     names: List[str] = [name for replica in missing for name in (*joint.owned.get(replica, ()), *seen.get(replica, ()))]
     names += [name for name, replica in joint.base.writers.items() if replica in missing]
-    return {folder_of(name) for name in names if not is_log_name(name)}
+    return {kind_of(name) for name in names if not is_log_name(name)}
+
+
+def kind_of(name: str) -> str:
+    """Returns the outermost folder of a file without its numbers: every replica saves in the next one, too."""
+    return re.sub(r'\d+', '#', folder_of(name))

@@ -13,7 +13,7 @@ from typing import AbstractSet, Callable, Dict, FrozenSet, Iterable, List, Mappi
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.cluster.channel import Message
 from vm_agent.storage.cluster.framework_index import find_incomplete, index_names
-from vm_agent.storage.cluster.joint_set import JointSet, assign_names, find_depending, find_shared, folder_of
+from vm_agent.storage.cluster.joint_set import JointSet, assign_names, find_depending, find_shared, kind_of
 from vm_agent.storage.cluster.messages import (
     COMMITTED,
     CONFIRM,
@@ -79,12 +79,12 @@ class _Set:
     missing: List[str]
     held: Set[str] = field(default_factory=set)
     """Directories of which the last committed state stays."""
-    held_folders: AbstractSet[str] = frozenset()
-    """The same for outermost directories, with all that is below them."""
+    held_kinds: AbstractSet[str] = frozenset()
+    """The same for kinds of outermost directories, with all that is below them."""
     own: Dict[str, Dict[str, Optional[ObjectInfo]]] = field(default_factory=dict)
 
     def is_held(self, name: str) -> bool:
-        return parent_of(name) in self.held or folder_of(name) in self.held_folders
+        return parent_of(name) in self.held or kind_of(name) in self.held_kinds
 
 
 class Rounds:
@@ -186,7 +186,7 @@ class Rounds:
 
     def _hold(self, taken: _Set) -> None:
         """Keeps the last committed version of what may not belong together."""
-        taken.held_folders = find_depending(self._joint, self._seen, taken.missing)
+        taken.held_kinds = find_depending(self._joint, self._seen, taken.missing)
         taken.own = {replica: dict(view.own) for replica, view in taken.views.items()}
         self._keep_held(taken)
 

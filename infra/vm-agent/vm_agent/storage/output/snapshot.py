@@ -10,7 +10,7 @@ from vm_agent.storage.output.half_written import HalfWritten
 from vm_agent.storage.output.new_folders import NewFolders
 from vm_agent.storage.output.open_files import is_log_name
 from vm_agent.storage.output.output_changes import Changes, Saved, find_changes
-from vm_agent.storage.output.output_files import Scan, Stamp, parent_of
+from vm_agent.storage.output.output_files import Scan, Stamp
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.output.quiet_wait import QuietWait
 from vm_agent.storage.output.restless_files import RestlessFiles
@@ -36,8 +36,6 @@ class Snapshot:
     """Files of which no complete version could be copied: the last committed one stays."""
     scanned: FrozenSet[str] = frozenset()
     """All files that were found, those included that are still being written for the first time."""
-    folders: FrozenSet[str] = frozenset()
-    """The directories that have committed files."""
     restless: FrozenSet[str] = frozenset()
     """Files that change all the time, such as logs: their copies are of some moment."""
     unsettled: FrozenSet[str] = frozenset()
@@ -53,7 +51,7 @@ class Snapshot:
         ignored = self.restless | self.unsettled | self.held
         changed = {name for name, stamp in self.files.items() if name not in ignored and now.files.get(name) != stamp}
         added = now.files.keys() - self.files.keys() - self.scanned
-        return frozenset(changed.union(name for name in added if parent_of(name) in self.folders))
+        return frozenset(changed | added)
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class Snapshots:
             looked_at_ns = time.time_ns()
             changes = self._look(saved)
             if not changes.changed and saved.is_committed and saved.files.keys() == changes.scan.files.keys():
-                return Snapshot(changes.scan.files, {}, frozenset(), folders=frozenset(changes.known_folders))
+                return Snapshot(changes.scan.files, {}, frozenset())
             scan_seconds = time.monotonic() - started_at
             if logs is None:
                 logs = self._find_logs(changes)
@@ -178,7 +176,6 @@ class Snapshots:
             staged=capture.staged,
             held=frozenset(capture.half_saved | capture.unreadable.keys()),
             scanned=frozenset(changes.scan.files),
-            folders=frozenset(changes.known_folders),
             restless=frozenset(situation.logs | situation.restless),
             unsettled=frozenset(situation.overdue | capture.find_newer()),
         )

@@ -99,8 +99,12 @@ class FakeStorage:
         is_live = stored is not None and generation in (None, str(stored.generation))
         return stored if is_live else self.versions.get((name, str(generation)))
 
+    @property
+    def url(self) -> str:
+        return f'http://127.0.0.1:{self._server.server_port}'
+
     def connect(self) -> Storage:
-        storage = Storage(f'http://127.0.0.1:{self._server.server_port}', CachedToken(self._fetch_token))
+        storage = Storage(self.url, CachedToken(self._fetch_token))
         self._clients.append(storage)
         return storage
 

@@ -53,16 +53,22 @@ class JointSet:
         return Manifest(None, files, writers={name: one for name, one in writers.items() if one != MASTER})
 
 
-def assign_names(views: Mapping[str, View], base: Mapping[str, ObjectInfo]) -> Dict[str, Dict[str, str]]:
+def assign_names(views: Mapping[str, View], joint: JointSet) -> Dict[str, Dict[str, str]]:
     """
     Returns, by replica, the name of the object of each of its files. If several replicas have written a name, the first
-    of them has it, and each other a name below `dropforge-replicas/`, also in later attempts, which begin from `base`.
-    `views` are in the order of the replicas.
+    of them has it, and each other a name below `dropforge-replicas/`, also in later attempts. A replica that has ended
+    keeps its names. `views` are in the order of the replicas.
     """
-    owners: Dict[str, str] = {}
+    absent = [replica for replica in joint.owned if replica not in views]
+    owners = {
+        name: replica
+        for replica in absent
+        for name, info in joint.owned[replica].items()
+        if not info.name.endswith(replica_name_of(replica, name))
+    }
     for replica, view in views.items():
         for name in view.own:
-            if replica_name_of(replica, name) not in base:
+            if replica_name_of(replica, name) not in joint.base.files:
                 owners.setdefault(name, replica)
     return {
         replica: {name: name if owners.get(name) == replica else replica_name_of(replica, name) for name in view.own}

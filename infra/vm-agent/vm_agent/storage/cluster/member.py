@@ -217,7 +217,7 @@ class Member:
         if snapshot is None:
             return
         self.files.record_committed(own, snapshot)
-        self._directory.record_named(own.values())
+        self._directory.record_named([*self.files.base.files.values(), *own.values()])
         if self._is_finishing.is_set():
             view = self.files.view(self.files.take_final(self._was_killed))
             if all(info and name in own and own[name].generation == info.generation for name, info in view.own.items()):

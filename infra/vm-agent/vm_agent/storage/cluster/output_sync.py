@@ -8,7 +8,15 @@ from typing import Callable, Iterator, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError, backoff_delays
 from vm_agent.storage.cluster.peers import Peers
-from vm_agent.storage.cluster.rounds import TORN_INTERVALS_MAX, Ending, Outcome, Rounds, Timing
+from vm_agent.storage.cluster.rounds import (
+    ANSWER_SECONDS_MAX,
+    HURRIED_ANSWER_SECONDS_MAX,
+    TORN_INTERVALS_MAX,
+    Ending,
+    Outcome,
+    Rounds,
+    Timing,
+)
 from vm_agent.storage.directory.job_directory import Fenced
 from vm_agent.storage.output.local_files import LocalFiles, UploadTime
 from vm_agent.storage.output.snapshot import Interval
@@ -154,9 +162,16 @@ class OutputSync:
         def step_policy() -> RetryPolicy:
             return replace(policy, seconds_max=FINAL_STEP_FRACTION * (give_up_at - time.monotonic()))
 
+        is_hurried = SUCCESS_KEY not in ending.marks
+        answer_seconds_max = HURRIED_ANSWER_SECONDS_MAX if is_hurried else ANSWER_SECONDS_MAX
         for is_forced in (False, False, True):
             timing = Timing(
-                Interval(FINAL_INTERVAL_SECONDS), policy.cancelled, UploadTime(step_policy), step_policy, is_forced
+                interval=Interval(FINAL_INTERVAL_SECONDS),
+                cancelled=policy.cancelled,
+                upload=UploadTime(step_policy),
+                commit=step_policy,
+                answer_seconds_max=answer_seconds_max,
+                is_forced=is_forced,
             )
             try:
                 outcome = self.rounds.run(timing, ending)

@@ -16,6 +16,8 @@ JOIN_SECONDS_MAX = 600.0
 # A replica whose agent is restarted comes back within this time.
 ABSENT_SECONDS_MAX = 60.0
 BIND_DELAY_SECONDS = 1.0
+# Until a wait for answers ends that is cancelled.
+CANCEL_SECONDS_MAX = 0.5
 
 
 class Peers:
@@ -177,16 +179,15 @@ class Question:
         self._open = set(asked)
         self._answers = answers
 
-    def answers(self, seconds_max: Optional[float]) -> Dict[str, Dict[str, Any]]:
+    def answers(self, seconds_max: float, cancelled: threading.Event) -> Dict[str, Dict[str, Any]]:
         """Waits for the answers: those of replicas that are lost, or too late, are missing."""
-        give_up_at = None if seconds_max is None else time.monotonic() + seconds_max
+        give_up_at = time.monotonic() + seconds_max
         found: Dict[str, Dict[str, Any]] = {}
-        while self._open:
-            left_seconds = None if give_up_at is None else max(0.0, give_up_at - time.monotonic())
+        while self._open and time.monotonic() < give_up_at and not cancelled.is_set():
             try:
-                replica, message = self._answers.get(timeout=left_seconds)
+                replica, message = self._answers.get(timeout=min(CANCEL_SECONDS_MAX, seconds_max))
             except queue.Empty:
-                break
+                continue
             if message is None:
                 self._open.discard(replica)
             elif message.get('number') == self._number and replica in self._open:

@@ -27,15 +27,16 @@ from vm_agent.storage.cluster.messages import (
 from vm_agent.storage.cluster.peers import Peers, Question
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
-from vm_agent.storage.directory.object_names import replica_name_of
+from vm_agent.storage.directory.object_names import is_restorable, replica_name_of
 from vm_agent.storage.output.local_files import MASTER, LocalFiles, Uploaded, UploadTime, View
 from vm_agent.storage.output.open_files import is_log_name
 from vm_agent.storage.output.output_files import parent_of
 from vm_agent.storage.output.snapshot import Interval, Snapshot
 from vm_agent.storage.transfer.client import SUCCESS_KEY, ObjectInfo, StorageRejected
 
-# The time for an answer, besides what is looked for: a scan of many files takes seconds.
-ANSWER_SECONDS_MAX = 30.0
+# The time for an answer, besides what is looked for: a scan of many files takes seconds. When the master's VM may be at
+# its end, a replica that does not answer must not cost what the others have.
+ANSWER_SECONDS_MAX, HURRIED_ANSWER_SECONDS_MAX = 30.0, 5.0
 # After so many intervals without a moment at which nothing changed, directories that keep changing stay as they are.
 TORN_INTERVALS_MAX = 4
 UNFINISHED_ROUNDS_MAX = 4
@@ -57,6 +58,7 @@ class Timing:
     cancelled: Event
     upload: UploadTime
     commit: Callable[[], RetryPolicy]
+    answer_seconds_max: float = ANSWER_SECONDS_MAX
     is_forced: bool = False
     """Directories that keep changing are left out, instead of the whole set."""
 
@@ -120,6 +122,11 @@ class Rounds:
         missing = self._peers.find_missing()
         if ending is None and any(missing.values()):
             return Outcome.LATER
+        if ending is None and missing:
+            self._files.warn_once(
+                f'The agent of {" and ".join(missing)} is not connected to that of the master: what it writes is not '
+                'saved, nor what others write into the folders in which it has saved. Allow TCP between the VMs of the job.'
+            )
         taken = self._take(timing, ending, missing)
         if taken is None:
             return Outcome.LATER
@@ -142,14 +149,16 @@ class Rounds:
             snapshot = self._files.take(interval, timing.cancelled)
         else:
             snapshot = self._files.take_final(ending.was_killed)
-        found = question.answers(interval.seconds + ANSWER_SECONDS_MAX)
-        if snapshot is None or any(answer.get('busy') for answer in found.values()):
+        found = question.answers(interval.seconds + timing.answer_seconds_max, timing.cancelled)
+        is_busy = any(answer.get('busy') for answer in found.values())
+        if snapshot is None or (is_busy and not (ending and timing.is_forced)):
             return None
         views = {MASTER: self._files.view(snapshot)}
         lost: List[str] = []
         for replica in self._peers.replicas:
             try:
                 views[replica] = decode_view(found[replica], self._directory.bucket)
+                self._check_view(replica, views[replica])
                 self._seen[replica] = views[replica].own
             except (KeyError, Malformed):
                 if replica not in self._peers.finished:
@@ -159,12 +168,19 @@ class Rounds:
         self.running = {replica for replica, answer in found.items() if not answer.get('ended')}
         return _Set(views, snapshot, lost)
 
+    def _check_view(self, replica: str, view: View) -> None:
+        """Raises Malformed if a replica names objects of others."""
+        for name, info in view.own.items():
+            own = (name, replica_name_of(replica, name))
+            if not is_restorable(name) or (info is not None and self._name_of(info) not in own):
+                raise Malformed(f'{replica} has no such file: {name!r}')
+
     def _confirm(self, taken: _Set, timing: Timing, ending: Optional[Ending]) -> bool:
         """The second phase. Returns whether the snapshots are of one moment, apart from what is held back."""
         others = taken.views.keys() - {MASTER}
         question = self._peers.ask(CONFIRM, {replica: {} for replica in others})
         changed = set(self._files.find_changed(taken.snapshot)) if ending is None else set()
-        found = question.answers(ANSWER_SECONDS_MAX)
+        found = question.answers(timing.answer_seconds_max, timing.cancelled)
         changed.update(str(name) for answer in found.values() for name in answer.get('changed', ()))
         unanswered = others - found.keys()
         if (changed and not timing.is_forced) or (unanswered and ending is None):
@@ -210,7 +226,7 @@ class Rounds:
         others = {name: {'targets': found, 'seconds': seconds_max} for name, found in targets.items() if name != MASTER}
         question = self._peers.ask(UPLOAD, others)
         own = self._files.upload(taken.snapshot, targets.get(MASTER, {}), timing.upload)
-        results = {MASTER: own, **self._read_uploaded(question)}
+        results = {MASTER: own, **self._read_uploaded(question, timing.cancelled)}
         problems: Dict[str, str] = {}
         for replica, found in targets.items():
             result = results.get(replica, Uploaded({}, outage='the replica was lost'))
@@ -246,7 +262,7 @@ class Rounds:
         held back is uploaded, too, under a name of its own: a bucket without versioning has one object of each name.
         """
         targets: Dict[str, Dict[str, str]] = {}
-        for replica, names in assign_names(taken.views, self._joint.base.files).items():
+        for replica, names in assign_names(taken.views, self._joint).items():
             for name, assigned in names.items():
                 is_held, info = taken.is_held(name), taken.views[replica].own[name]
                 target = replica_name_of(replica, name) if is_held else assigned
@@ -255,9 +271,10 @@ class Rounds:
                     targets.setdefault(replica, {})[name] = target
         return targets
 
-    def _read_uploaded(self, question: Question) -> Dict[str, Uploaded]:
+    def _read_uploaded(self, question: Question, cancelled: Event) -> Dict[str, Uploaded]:
+        """Waits as long as the replicas are connected: an upload may take hours."""
         found: Dict[str, Uploaded] = {}
-        for replica, answer in question.answers(None).items():
+        for replica, answer in question.answers(float('inf'), cancelled).items():
             try:
                 found[replica] = decode_uploaded(answer, self._directory.bucket)
             except Malformed:
@@ -345,7 +362,8 @@ class Rounds:
         self._peers.ask(COMMITTED, messages)
 
     def _name_of(self, info: ObjectInfo) -> str:
-        return info.name[len(self._directory.prefix) :]
+        prefix = self._directory.prefix
+        return info.name[len(prefix) :] if info.name.startswith(prefix) else ''
 
 
 def _has_same_bytes(manifest: Manifest, name: str, other: str) -> bool:

@@ -52,3 +52,6 @@ def train(mode: str = '') -> None:
             run.saved(step)
     options = state_dict.StateDictOptions(full_state_dict=True, cpu_offload=True)
     run.finished(bytes_of(state_dict.get_model_state_dict(model, options=options).values()))
+    # A rank that ends early would break the last exchange of the others.
+    dist.barrier()
+    dist.destroy_process_group()

@@ -8,11 +8,13 @@ import unittest
 import venv
 import zipfile
 from pathlib import Path
+from typing import List
 
 AGENT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(AGENT))
 
-from vm_agent.paths.hook import PathMapper  # noqa: E402
+from vm_agent.paths.bucket_objects import Entry  # noqa: E402
+from vm_agent.paths.hook import PathMapper, _Reader  # noqa: E402  # pyright: ignore[reportPrivateUsage]
 from vm_agent.paths.installer import install_path_hook  # noqa: E402
 
 TRY_FILES = AGENT.parent / 'machine-image' / 'try_files.py'
@@ -115,6 +117,31 @@ class HookTest(unittest.TestCase):
         self.assertIsNone(mapper.local(('jobs', 'a/mine-2/x')))
         self.assertIsNone(mapper.local(('jobs-2', 'a/mine/x')))
         self.assertEqual(mapper.local(('jobs', 'a/mine')), str(self.output))
+
+    def test_replicas_of_a_cluster_see_what_others_have_saved(self) -> None:
+        class Bucket:
+            def list(self, *_: object) -> List[Entry]:
+                return [Entry('gs://jobs/mine', 'theirs', 1), Entry('gs://jobs/mine', 'both', 1)]
+
+            def download(self, _bucket: str, name: str, _path: str) -> str:
+                return f'/downloaded/{name}'
+
+        (self.output / 'both').touch()
+        real = {**REAL, 'listdir': os.listdir, 'scandir': os.scandir}
+        mapper = PathMapper('gs://jobs/mine', str(self.output), '/cache', real, is_shared=True)
+        mapper._objects = Bucket()  # pyright: ignore[reportPrivateUsage]
+        for name in ('listdir', 'scandir'):
+            found = [os.path.basename(os.fspath(entry)) for entry in _Reader(mapper, real[name], 'os')('/gcs/jobs/mine')]
+            self.assertEqual(sorted(found), ['both', 'theirs'])
+        self.assertEqual(mapper.readable(('jobs', 'mine/theirs'), '/gcs/jobs/mine/theirs'), '/downloaded/mine/theirs')
+        self.assertEqual(mapper.readable(('jobs', 'mine/both'), '/gcs/jobs/mine/both'), f'{self.output}/both')
+
+    def test_libraries_that_know_gs_get_it_where_replicas_share_a_directory(self) -> None:
+        for is_shared, mine in ((True, 'gs://jobs/mine/x'), (False, f'{self.output}/x')):
+            mapper = PathMapper('gs://jobs/mine', str(self.output), '/cache', REAL, is_shared)
+            self.assertEqual(mapper.to_library('/gcs/jobs/mine/x'), mine)
+            self.assertEqual(mapper.to_library('/gcs/other/x'), 'gs://other/x')
+            self.assertEqual(mapper.to_library('/tmp/x'), '/tmp/x')
 
 
 if __name__ == '__main__':

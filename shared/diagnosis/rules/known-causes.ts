@@ -20,6 +20,15 @@ const KNOWN_CAUSES: readonly Row[] = [
     example: "graphviz.backend.execute.ExecutableNotFound: failed to execute PosixPath('dot'), make sure",
   },
   {
+    pattern:
+      /waiting for array_metadatas base directory creation: (?<path>\/\S{1,300}?)\/\S{0,100}orbax-checkpoint-tmp/,
+    explain: ({ path }) => `Orbax needs a directory that every process sees, but each machine has its own ${path}.`,
+    remedy:
+      'Save to the directory that the variable AIP_CHECKPOINT_DIR names, gs://BUCKET/JOB/checkpoints/, or to /gcs/BUCKET/JOB/checkpoints.',
+    example:
+      'ValueError: [process_index=1] Timed out waiting for array_metadatas base directory creation: /tmp/b/1.orbax-checkpoint-tmp/default.orbax-checkpoint-tmp/array_metadatas. timeout=600 seconds. primary_process=0',
+  },
+  {
     label: 'permission_denied',
     pattern:
       /gated repo|\bGatedRepoError\b|Access to model .{0,80}is restricted|huggingface\.co\/\S{1,200}.{0,200}\b401\b|\b401 Client Error.{0,200}huggingface\.co/,

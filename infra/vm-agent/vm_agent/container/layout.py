@@ -8,7 +8,7 @@ from typing import List, Optional, Tuple
 from vm_agent.container.invocation import Mount
 from vm_agent.metrics.program_metrics import MetricPaths
 from vm_agent.paths.hook import NO_BUCKETS_FILE
-from vm_agent.paths.installer import install_container_hook
+from vm_agent.paths.installer import SHARED, install_container_hook
 from vm_agent.paths.mlflow_installer import install_mlflow_plugin
 from vm_agent.paths.mount import BUCKETS
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
@@ -73,9 +73,8 @@ class Layout:
         self.stack_dumps.unlink(missing_ok=True)
         self.stack_dumps.touch()
         self.stack_dumps.chmod(0o666)
-        install_container_hook(
-            self.home / 'hook', (self.job_dir, str(OUTPUT), str(OBJECTS), str(METRICS / self.stack_dumps.name))
-        )
+        stacks, shared = METRICS / self.stack_dumps.name, SHARED if self.is_shared else ''
+        install_container_hook(self.home / 'hook', (self.job_dir, str(OUTPUT), str(OBJECTS), str(stacks), shared))
         install_mlflow_plugin(self.home / 'hook')
         open_to_all(self.home / 'output')
         if self.package is not None:

@@ -85,7 +85,7 @@ class PythonLauncher:
         paths = self._program_paths()
         folder = self.working_directory()
         install_mlflow_plugin(site_packages(vm.venv))
-        install_path_hook(vm.venv, spec.job_dir, vm.output, vm.home / 'objects')
+        install_path_hook(vm.venv, spec.job_dir, vm.output, vm.home / 'objects', vm.config.replica_count > 1)
         for file in (paths.metrics_file, paths.hypertune_file):
             file.parent.mkdir(parents=True, exist_ok=True)
         tools = {**network_variables(spec), **tool_environment(os.environ, paths, vm.mark), **secrets}

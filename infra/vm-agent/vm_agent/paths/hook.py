@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import importlib
 import importlib.machinery
 import io
 import os
@@ -32,7 +33,11 @@ _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 class PathMapper:
     """Maps the paths of one job. `real` has the functions of the os module, and `open`, before they were replaced."""
 
-    def __init__(self, job_dir: str, output: str, cache: str, real: Dict[str, Callable[..., Any]]) -> None:
+    def __init__(
+        self, job_dir: str, output: str, cache: str, real: Dict[str, Callable[..., Any]], is_shared: bool = False
+    ) -> None:
+        """With `is_shared`, other replicas save files to the job directory, too."""
+        self.is_shared = is_shared
         self._bucket, _, prefix = job_dir[len('gs://') :].partition('/')
         self._prefix = prefix.strip('/')
         self._output = output
@@ -75,7 +80,8 @@ class PathMapper:
     def readable(self, target: Target, path: Any) -> str:
         """Returns a local file with the object's bytes. Raises OSError."""
         local = self.local(target)
-        if local is not None and not self._is_package(target):
+        is_there = local is not None and (not self.is_shared or self._exists(local))
+        if local is not None and is_there and not self._is_package(target):
             return local
         downloaded: str = self.objects.download(*target, os.fsdecode(path))
         return downloaded
@@ -93,11 +99,15 @@ class PathMapper:
             os.makedirs(folder, exist_ok=True)
         return local
 
+    def to_library(self, path: Any) -> Any:
+        """Returns the path for a library that knows gs://, but not /gcs. Replicas see each other's files at gs:// only."""
+        target = self.split(path) if os.fsdecode(path).startswith('/gcs/') else None
+        local = None if target is None or self.is_shared else self.local(target)
+        return path if target is None else local or f'gs://{target[0]}/{target[1]}'
+
     @property
     def objects(self) -> Any:
         if self._objects is None:
-            import importlib
-
             module = importlib.import_module(f'{__name__.rpartition(".")[0]}.bucket_objects')
             self._real['makedirs'](self._cache, exist_ok=True)
             self._objects = module.Bucket(self._cache)
@@ -121,12 +131,14 @@ class PathMapper:
         return self._mounted[bucket]
 
 
-def install(job_dir: str, output: str, cache: str) -> Callable[[str, Callable[[Any], None]], None]:
+def install(
+    job_dir: str, output: str, cache: str, is_shared: bool = False
+) -> Callable[[str, Callable[[Any], None]], None]:
     """Replaces the file functions of this interpreter. Returns what adds a module to those that are patched."""
     real: Dict[str, Callable[..., Any]] = {
         name: getattr(os, name) for name in (*_READERS, *_WRITERS, *_TWO_PATHS, 'open', 'makedirs')
     }
-    mapper = PathMapper(job_dir, output, cache, real)
+    mapper = PathMapper(job_dir, output, cache, real, is_shared)
     builtins.open = io.open = _Open(mapper, io.open, 'io')
     os.open = _as_supported(_OsOpen(mapper, real['open'], 'os'))
     for kind, names in ((_Reader, _READERS), (_Writer, _WRITERS), (_TwoPathWriter, _TWO_PATHS)):
@@ -198,9 +210,27 @@ class _Reader(_Replacement):
         local = self._mapper.local(target)
         if local is None and self._mapper.is_parent(target) and self.__name__ in ('stat', 'lstat'):
             return self._real('/', *args, **kwargs)
-        if local is not None:
+        if local is not None and not self._mapper.is_shared:
             return self._real(_as_given(path, local), *args, **kwargs)
-        return _read_remote(self._mapper, self.__name__, (target, path), args)
+        try:
+            own = self._real(_as_given(path, local), *args, **kwargs) if local is not None else None
+        except FileNotFoundError:
+            own = None
+        if own and self.__name__ not in ('listdir', 'scandir'):
+            return own
+        try:
+            remote = _read_remote(self._mapper, self.__name__, (target, path), args)
+        except FileNotFoundError:
+            if own is None:
+                raise
+            return own
+        return remote if own is None else _join_lists(remote, own)
+
+
+def _join_lists(remote: Any, own: Any) -> Any:
+    """Returns what other replicas have saved in a directory, and what this one has there."""
+    entries = {getattr(entry, 'name', entry): entry for entries in (remote, own) for entry in entries}
+    return list(entries) if isinstance(own, list) else _Scan(entries.values())
 
 
 def _read_remote(mapper: PathMapper, name: str, found: Tuple[Target, Any], args: Tuple[Any, ...]) -> Any:
@@ -266,16 +296,17 @@ class _PatchAfterImport:
 
     def __init__(self, mapper: PathMapper) -> None:
         self._mapper = mapper
-        self._patches: Dict[str, Callable[[PathMapper, Any], None]] = {
-            'h5py._hl.files': _patch_h5py,
-            'safetensors.torch': _patch_safetensors,
-            'tensorflow.python.lib.io.file_io': _patch_tensorflow,
-            'torch.serialization': _patch_torch,
-            'tensorboard.compat.tensorflow_stub.io.gfile': _patch_tensorboard,
+        self._patches: Dict[str, Any] = {
+            'etils.epath.gpath': 'patch_epath',
+            'h5py._hl.files': 'patch_h5py',
+            'safetensors.torch': 'patch_safetensors',
+            'tensorflow.python.lib.io.file_io': 'patch_tensorflow',
+            'torch.serialization': 'patch_torch',
+            'tensorboard.compat.tensorflow_stub.io.gfile': 'patch_tensorboard',
         }
 
     def add(self, name: str, patch: Callable[[Any], None]) -> None:
-        self._patches[name] = lambda _mapper, module: patch(module)
+        self._patches[name] = patch
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
         patch = self._patches.pop(fullname, None)
@@ -291,95 +322,14 @@ class _PatchAfterImport:
         def execute_and_patch(module: Any) -> None:
             execute(module)
             try:
-                patch(self._mapper, module)
+                if isinstance(patch, str):
+                    folder = __name__.rpartition('.')[0]
+                    getattr(importlib.import_module(f'{folder}.library_patches'), patch)(self._mapper, module)
+                else:
+                    patch(module)
             except Exception:
                 # Another version of the library: it works as without this.
                 return
 
         loader.exec_module = execute_and_patch
         return spec
-
-
-def _patch_torch(mapper: PathMapper, module: Any) -> None:
-    """torch.save opens the path of its file in C++."""
-    real = module._open_zipfile_writer
-
-    def open_writer(name_or_buffer: Any) -> Any:
-        target = mapper.split(name_or_buffer) if isinstance(name_or_buffer, (str, os.PathLike)) else None
-        return real(name_or_buffer if target is None else mapper.writable(target, name_or_buffer))
-
-    module._open_zipfile_writer = open_writer
-
-
-def _patch_tensorflow(mapper: PathMapper, module: Any) -> None:
-    """TensorFlow knows gs:// itself, but not /gcs, which Keras passes to tf.io.gfile."""
-    real_copy, real_check = module.copy_v2, module.FileIO._prewrite_check
-
-    def to_known(path: Any) -> Any:
-        target = mapper.split(path) if os.fsdecode(path).startswith('/gcs/') else None
-        return path if target is None else mapper.local(target) or f'gs://{target[0]}/{target[1]}'
-
-    def make_folder(path: Any) -> None:
-        """A bucket needs none."""
-        target = mapper.split(path) if os.fsdecode(path).startswith('/gcs/') else None
-        if target is not None and mapper.local(target) is not None:
-            mapper.writable(target, path)
-
-    def copy(src: Any, dst: Any, overwrite: bool = False) -> Any:
-        make_folder(dst)
-        return real_copy(src, dst, overwrite)
-
-    def check_before_write(file: Any) -> Any:
-        make_folder(file.name)
-        return real_check(file)
-
-    class Compat:
-        """TensorFlow's module `compat`, through which every path of this module goes."""
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(real_compat, name)
-
-        def path_to_bytes(self, path: Any) -> Any:
-            return real_compat.path_to_bytes(to_known(path))
-
-        def path_to_str(self, path: Any) -> Any:
-            return real_compat.path_to_str(to_known(path))
-
-    real_compat = module.compat
-    module.compat = Compat()
-    module.copy_v2 = copy
-    module.FileIO._prewrite_check = check_before_write
-
-
-def _patch_h5py(mapper: PathMapper, module: Any) -> None:
-    real = module.File.__init__
-
-    def initialize(self: Any, name: Any, mode: str = 'r', *args: Any, **kwargs: Any) -> None:
-        target = mapper.split(name) if isinstance(name, (str, bytes, os.PathLike)) else None
-        if target is not None:
-            name = (mapper.readable if mode == 'r' else mapper.writable)(target, name)
-        real(self, name, mode, *args, **kwargs)
-
-    module.File.__init__ = initialize
-
-
-def _patch_safetensors(mapper: PathMapper, module: Any) -> None:
-    real_save, real_load = module.save_file, module.load_file
-
-    def save_file(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
-        target = mapper.split(filename)
-        return real_save(tensors, filename if target is None else mapper.writable(target, filename), *args, **kwargs)
-
-    def load_file(filename: Any, *args: Any, **kwargs: Any) -> Any:
-        target = mapper.split(filename)
-        return real_load(filename if target is None else mapper.readable(target, filename), *args, **kwargs)
-
-    module.save_file, module.load_file = save_file, load_file
-
-
-def _patch_tensorboard(mapper: PathMapper, module: Any) -> None:
-    """Without TensorFlow, TensorBoard opens gs:// by gcsfs; without gcsfs, by the functions above."""
-    import importlib.util
-
-    if importlib.util.find_spec('gcsfs') is None:
-        module.register_filesystem('gs', module.LocalFileSystem())

@@ -25,8 +25,9 @@ from vm_agent.storage.transfer.client import Storage
 INTERVAL_SECONDS = 0.4
 KEPT_COUNT = 2
 LOG_SECONDS = 0.02
-FINISH_SECONDS_MAX = 3.0
-# Its server forks processes that have the modules already.
+FINISH_SECONDS_MAX = 2.0
+# Its server forks processes that have the modules already; until Python 3.13, it does not get the path from here.
+os.environ['PYTHONPATH'] = os.pathsep.join(sys.path)
 CONTEXT = get_context('forkserver')
 CONTEXT.set_forkserver_preload(['cluster_processes'])
 

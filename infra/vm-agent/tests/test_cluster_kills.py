@@ -25,7 +25,7 @@ STYLES = ('in_place', 'new_folder', 'index', 'log')
 FIRST_SEED, SEEDS = int(os.environ.get('SEED', '1')), int(os.environ.get('SEEDS', '50'))
 # The search ends at the first set that is mixed.
 ABLATED_MAX = 64
-PARALLEL_COUNT = 8
+PARALLEL_COUNT = 12
 # From the first set.
 RUN_SECONDS_MAX = 2.0
 # Some programs save so often that a busy machine sees no pause.

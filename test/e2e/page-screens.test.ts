@@ -7,7 +7,8 @@ import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closeServer, listen } from '../../infra/embedded/http/server.ts';
 import { awaitInPage, closePages, openBrowser, openPage, PHONE } from '../support/browser/browser-under-test.ts';
-import { trialOf } from '../support/cli/test-cloud.ts';
+import { replicaOf, trialOf } from '../support/cli/test-cloud.ts';
+import { exampleLogEntry } from '../support/embedded/example-log-entry.ts';
 import { keptJob, pullingJob, refusedJobs } from '../support/page/example-containers.ts';
 import { exampleFront, exampleSearch } from '../support/page/example-tunings.ts';
 import { interruptedJob } from '../support/page/example-views.ts';
@@ -23,6 +24,7 @@ const JOBS: ReadonlyMap<string, FixtureJob> = new Map([
   ...['front_trial_27', 'front_trial_30'].map((jobId) => [jobId, interruptedJob(jobId, START)] as const),
   ['long', longSearch('long', 1_100)],
   ['pulling', pullingJob('pulling', START)],
+  ['cluster', cluster('cluster')],
   ['kept', keptJob('kept', Date.now())],
   ...refusedJobs(START),
 ]);
@@ -34,7 +36,19 @@ function longSearch(jobId: string, count: number): FixtureJob {
   return { view, trials };
 }
 
+/** A cluster of a hundred replicas, each with a line of its own in the log. */
+function cluster(jobId: string): FixtureJob {
+  const { view } = interruptedJob(jobId, START);
+  const names = ['master-0', ...Array.from({ length: 99 }, (_, index) => `worker-${index}`)];
+  const machine = { machineType: 'n1-standard-4', accelerator: null };
+  const replicas = names.map((replica) => replicaOf({ replica, restarts: replica === 'worker-7' ? 2 : 0 }));
+  const log = names.map((replica) => ({ ...exampleLogEntry(`printed by ${replica}`), jobId, replica }));
+  const machines = ['master', 'worker'].map((role) => ({ ...machine, role, count: role === 'master' ? 1 : 99 }));
+  return { view: { ...view, machines, replicas }, log };
+}
+
 const SCREENS = [
+  '/jobs/cluster?tab=replicas',
   '/jobs/running',
   '/jobs/search',
   '/jobs/front',
@@ -80,6 +94,16 @@ async function violationsOf(page: Page): Promise<readonly string[]> {
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
   });
 }
+
+it('a cluster has a row for each of its hundred replicas, which leads to the log of that one', async () => {
+  const { page, problems, text } = await open('/jobs/cluster?tab=replicas');
+  const rows = await page.$$eval('tbody tr', (all) => all.map((row) => row.firstElementChild?.textContent));
+  expect([rows.length, rows[0], rows.at(-1)]).toEqual([100, 'master-0', 'worker-98']);
+  await page.locator('::-p-xpath(//a[normalize-space()="worker-7"])').click();
+  await awaitInPage(page, () => document.body.innerText.includes('printed by worker-7'));
+  expect(await text()).not.toContain('printed by worker-8');
+  expect(problems).toEqual([]);
+});
 
 describe('every screen of a job', () => {
   it.each(['light', 'dark'] as const)('has no violation of accessibility rules in the %s theme', async (theme) => {

@@ -11,6 +11,7 @@ from cluster_agents import POLICY, Cluster, await_true
 from fake_storage import FakeStorage
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.output.snapshot import Interval
+from vm_agent.storage.directory.object_names import MANIFEST_NAME
 from vm_agent.storage.transfer.client import END_KEY, SUCCESS_KEY
 
 
@@ -136,6 +137,33 @@ class SaveTest(ClusterTestCase):
         later.await_commit(lambda found: found == {**files, 'dropforge-replicas/worker-0/log.txt': 'worker-0 again'})
 
 
+    def test_restores_a_file_of_one_replica_and_a_folder_of_another_with_one_name(self) -> None:
+        cluster = self.open()
+        cluster.start()
+        cluster.master.write('checkpoint', 'step-1')
+        cluster.agents['worker-0'].write('checkpoint/shard', '1')
+        cluster.await_commit(lambda found: len(found) == 2)
+        later = self.open(attempt=2)
+        state = {'checkpoint': 'step-1'}
+        found = {name: agent.read() for name, agent in later.agents.items()}
+        self.assertEqual(found, {'master-0': state, 'worker-0': {'checkpoint/shard': '1'}, 'worker-1': state})
+
+    def test_deletes_no_version_that_the_manifest_names(self) -> None:
+        first = self.open(count=2)
+        first.start()
+        first.agents['worker-0'].write('shard', '1')
+        first.await_commit(lambda files: files == {'shard': '1'})
+        second = self.open(count=2, attempt=2)
+        second.start()
+        second.agents['worker-0'].write('events', '1')
+        second.await_commit(lambda files: len(files) == 2)
+        self.cloud.reject = lambda one: 503 if one.method == 'POST' and MANIFEST_NAME in one.path else None
+        second.agents['worker-0'].write('shard', '2')
+        await_true(lambda: self.cloud.objects['p/shard'].body == b'2')
+        self.cloud.reject = lambda one: None
+        self.assertIn(second.committed()['shard'], ('1', '2'))
+
+
 class LostTest(ClusterTestCase):
     def test_keeps_the_last_set_if_a_replica_is_lost_before_its_part_is_committed(self) -> None:
         cluster = self.open()
@@ -171,6 +199,18 @@ class LostTest(ClusterTestCase):
         assert snapshot is not None
         agent.write('step-1/shard', '1')
         self.assertEqual(agent.files.find_changed(snapshot), {'step-1/shard'})
+
+    def test_holds_the_checkpoints_that_others_begin_after_a_program_has_failed(self) -> None:
+        cluster = self.open(count=3)
+        cluster.start()
+        for name, agent in cluster.agents.items():
+            agent.write(f'checkpoints/step-1/{name}', '1')
+        complete = cluster.await_commit(lambda files: len(files) == 3)
+        cluster.agents['worker-1'].sync.finish(POLICY)
+        for name in ('master-0', 'worker-0'):
+            cluster.agents[name].write(f'checkpoints/step-2/{name}', '2')
+        cluster.agents['worker-0'].write('report', '1')
+        self.assertEqual(cluster.await_commit(lambda files: 'report' in files), {**complete, 'report': '1'})
 
     def test_awaits_the_programs_that_end_after_that_of_the_master(self) -> None:
         cluster = self.open(count=2)

@@ -10,7 +10,7 @@ from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.directory.object_names import WORK_PREFIX, local_name, replica_name_of
 from vm_agent.storage.output.local_files import MASTER, View
 from vm_agent.storage.output.open_files import is_log_name
-from vm_agent.storage.output.output_files import parent_of
+from vm_agent.storage.output.output_files import parent_of, parents_of
 from vm_agent.storage.transfer.client import ObjectInfo
 
 class JointSet:
@@ -55,25 +55,43 @@ class JointSet:
 
 def assign_names(views: Mapping[str, View], joint: JointSet) -> Dict[str, Dict[str, str]]:
     """
-    Returns, by replica, the name of the object of each of its files. If several replicas have written a name, the first
-    of them has it, and each other a name below `dropforge-replicas/`, also in later attempts. A replica that has ended
-    keeps its names. `views` are in the order of the replicas.
+    Returns, by replica, the name of the object of each of its files. If several replicas have written a name, or one a
+    file where another has a folder, the first of them has it, and each other a name below `dropforge-replicas/`, also in
+    later attempts. A replica that has ended keeps its names. `views` are in the order of the replicas.
     """
-    absent = [replica for replica in joint.owned if replica not in views]
-    owners = {
-        name: replica
-        for replica in absent
-        for name, info in joint.owned[replica].items()
-        if not info.name.endswith(replica_name_of(replica, name))
-    }
+    places = _Places()
+    for replica, own in joint.owned.items():
+        if replica not in views:
+            for name, info in own.items():
+                if not info.name.endswith(replica_name_of(replica, name)):
+                    places.take(replica, name)
+    assigned: Dict[str, Dict[str, str]] = {}
     for replica, view in views.items():
-        for name in view.own:
-            if replica_name_of(replica, name) not in joint.base.files:
-                owners.setdefault(name, replica)
-    return {
-        replica: {name: name if owners.get(name) == replica else replica_name_of(replica, name) for name in view.own}
-        for replica, view in views.items()
-    }
+        assigned[replica] = {}
+        for name in sorted(view.own):
+            own_name = replica_name_of(replica, name)
+            is_free = own_name not in joint.base.files and places.take(replica, name)
+            assigned[replica][name] = name if is_free else own_name
+    return assigned
+
+
+class _Places:
+    """Which replica was the first to have a file, and to have a folder."""
+
+    def __init__(self) -> None:
+        self._files: Dict[str, str] = {}
+        self._folders: Dict[str, Set[str]] = {}
+
+    def take(self, replica: str, name: str) -> bool:
+        """Returns False if another replica has something in its place."""
+        parents = list(parents_of(name))
+        is_taken = any(self._files.get(path, replica) != replica for path in (name, *parents))
+        if is_taken or self._folders.get(name, set()) - {replica}:
+            return False
+        self._files[name] = replica
+        for parent in parents:
+            self._folders.setdefault(parent, set()).add(replica)
+        return True
 
 
 def folder_of(name: str) -> str:
@@ -103,6 +121,33 @@ def find_depending(joint: JointSet, seen: Mapping[str, Iterable[str]], missing: 
     return {kind_of(name) for name in names if not is_log_name(name)}
 
 
+def find_without(views: Mapping[str, View], joint: JointSet, failed: Iterable[str]) -> AbstractSet[str]:
+    """
+    Returns the new directories that have no file of a replica whose program has failed, although it has saved in others
+    of their kind: checkpoints that others have begun, or completed for their part, after its end.
+    """
+    writers: Dict[str, Set[str]] = {}
+    for replica, own in (*joint.owned.items(), *((replica, view.own) for replica, view in views.items())):
+        for name in own:
+            if not is_log_name(name):
+                writers.setdefault(parent_of(name), set()).add(replica)
+    for name in joint.base.files:
+        writers.setdefault(parent_of(name), set()).add(joint.base.writers.get(name, MASTER))
+    committed = {parent_of(name) for own in joint.owned.values() for name in own}
+    new = writers.keys() - committed - {parent_of(name) for name in joint.base.files}
+    kinds = {replica: {_without_numbers(one) for one, own in writers.items() if replica in own} for replica in failed}
+    return {
+        folder
+        for folder in new
+        for replica, own in kinds.items()
+        if folder and replica not in writers[folder] and _without_numbers(folder) in own
+    }
+
+
 def kind_of(name: str) -> str:
     """Returns the outermost folder of a file without its numbers: every replica saves in the next one, too."""
-    return re.sub(r'\d+', '#', folder_of(name))
+    return _without_numbers(folder_of(name))
+
+
+def _without_numbers(folder: str) -> str:
+    return re.sub(r'\d+', '#', folder)

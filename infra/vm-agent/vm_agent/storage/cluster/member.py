@@ -23,7 +23,7 @@ from vm_agent.storage.directory.job_directory import Fenced, JobDirectory
 from vm_agent.storage.directory.object_names import replica_name_of
 from vm_agent.storage.output.local_files import LocalFiles, Uploaded, UploadTime
 from vm_agent.storage.output.snapshot import Interval, Snapshot
-from vm_agent.storage.transfer.client import ObjectInfo, StorageRejected
+from vm_agent.storage.transfer.client import SUCCESS_KEY, ObjectInfo, StorageRejected
 
 CONNECT_DELAY_SECONDS = 2.0
 # Without a connection for so long, a warning says so.
@@ -38,13 +38,14 @@ class Member:
         """`address` is that of the master's agent, host:port. `secret` returns that of the attempt; empty if unknown."""
         self.files = files
         self._directory = directory
+        directory.is_shared = True
         self._address = address
         self._secret = secret
         self._on_fenced: Callable[[Fenced], None] = lambda fenced: None
         self._channel: Optional[Channel] = None
         self._last_contact_at = time.monotonic()
         self._snapshot: Optional[Snapshot] = None
-        self._was_killed = False
+        self._was_killed, self._has_failed = False, False
         self._round = threading.Lock()
         self._is_started = False
         self._is_finishing = threading.Event()
@@ -89,12 +90,14 @@ class Member:
     def finish(self, policy: RetryPolicy, was_killed: bool = False, marks: Tuple[str, ...] = ()) -> Tuple[str, ...]:
         """
         Returns when the master has committed the files of the ended program, or cannot. A file that is not committed is
-        uploaded under a name of its own, so that it is not lost with the VM. The marks are those of the master. See
-        OutputSync.finish.
+        uploaded under a name of its own, so that it is not lost with the VM. Without the mark of a success, the program
+        has failed. See OutputSync.finish.
         """
         self._is_finishing.set()
         with self._round:
-            self._was_killed = was_killed
+            self._was_killed, self._has_failed = was_killed, SUCCESS_KEY not in marks
+            # A round that has begun is repeated.
+            self._snapshot = None
             self.files.clear_staging()
         self._start_thread()
         self.request_sync()
@@ -189,7 +192,8 @@ class Member:
             self._snapshot = self.files.take(interval, self._is_finishing)
         if self._snapshot is None:
             return {'busy': True}
-        return {**encode_view(self.files.view(self._snapshot)), 'ended': self._is_finishing.is_set()}
+        end = {'ended': self._is_finishing.is_set(), 'failed': self._has_failed}
+        return {**encode_view(self.files.view(self._snapshot)), **end}
 
     def _confirm(self) -> Message:
         return {'changed': ['?'] if self._snapshot is None else sorted(self.files.find_changed(self._snapshot))}

@@ -7,7 +7,7 @@ from vm_agent.storage.output.local_files import Uploaded, View
 from vm_agent.storage.transfer.client import ObjectInfo
 
 PREPARE = 'prepare'
-"""Take a snapshot: `seconds` and `first` (see Interval). The answer is a view, with `ended`; or `busy`."""
+"""Take a snapshot: `seconds` and `first` (see Interval). The answer is a view, `ended` and `failed`; or `busy`."""
 CONFIRM = 'confirm'
 """Compare your files with the snapshot. The answer has the names of those that have `changed`."""
 UPLOAD = 'upload'

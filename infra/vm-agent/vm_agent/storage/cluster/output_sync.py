@@ -85,7 +85,7 @@ class OutputSync:
             self.files.clear_staging()
             self._peers.start()
             give_up_at = time.monotonic() + policy.seconds_max
-            ending = Ending(was_killed, marks)
+            ending = Ending(was_killed, SUCCESS_KEY not in marks, marks)
             self._await_others(policy, ending, give_up_at)
             for delay_seconds in backoff_delays():
                 problems = self._run_final(policy, ending, give_up_at)
@@ -98,7 +98,7 @@ class OutputSync:
 
     def _await_others(self, policy: RetryPolicy, ending: Ending, give_up_at: float) -> None:
         """Saves rounds until the programs of all replicas have ended, for a limited time."""
-        seconds_max = END_SECONDS_MAX if SUCCESS_KEY in ending.marks else FAILED_END_SECONDS_MAX
+        seconds_max = FAILED_END_SECONDS_MAX if ending.has_failed else END_SECONDS_MAX
         ended_at = time.monotonic()
         until = min(give_up_at, ended_at + seconds_max)
         while self._peers.replicas and time.monotonic() < until and not policy.cancelled.is_set():
@@ -162,8 +162,7 @@ class OutputSync:
         def step_policy() -> RetryPolicy:
             return replace(policy, seconds_max=FINAL_STEP_FRACTION * (give_up_at - time.monotonic()))
 
-        is_hurried = SUCCESS_KEY not in ending.marks
-        answer_seconds_max = HURRIED_ANSWER_SECONDS_MAX if is_hurried else ANSWER_SECONDS_MAX
+        answer_seconds_max = HURRIED_ANSWER_SECONDS_MAX if ending.has_failed else ANSWER_SECONDS_MAX
         for is_forced in (False, False, True):
             timing = Timing(
                 interval=Interval(FINAL_INTERVAL_SECONDS),

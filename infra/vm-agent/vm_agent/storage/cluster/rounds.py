@@ -13,7 +13,14 @@ from typing import AbstractSet, Callable, Dict, FrozenSet, Iterable, List, Mappi
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.cluster.channel import Message
 from vm_agent.storage.cluster.framework_index import find_incomplete, index_names
-from vm_agent.storage.cluster.joint_set import JointSet, assign_names, find_depending, find_shared, kind_of
+from vm_agent.storage.cluster.joint_set import (
+    JointSet,
+    assign_names,
+    find_depending,
+    find_shared,
+    find_without,
+    kind_of,
+)
 from vm_agent.storage.cluster.messages import (
     COMMITTED,
     CONFIRM,
@@ -68,6 +75,7 @@ class Ending:
     """The master's program has ended: whatever can be saved is saved."""
 
     was_killed: bool
+    has_failed: bool
     marks: Tuple[str, ...] = ()
     """For the manifest, when everything is uploaded."""
 
@@ -100,6 +108,8 @@ class Rounds:
         self._committed: Mapping[str, ObjectInfo] = {}
         self._number = 0
         self._told: Set[str] = set()
+        self._failed: Set[str] = set()
+        """The replicas whose programs have ended without success."""
         self._unfinished: Dict[Tuple[str, str], int] = {}
         """For how many rounds a replica has been writing a file."""
         self.reports: Mapping[str, int] = {}
@@ -157,15 +167,18 @@ class Rounds:
         lost: List[str] = []
         for replica in self._peers.replicas:
             try:
-                views[replica] = decode_view(found[replica], self._directory.bucket)
-                self._check_view(replica, views[replica])
-                self._seen[replica] = views[replica].own
+                view = decode_view(found[replica], self._directory.bucket)
+                self._check_view(replica, view)
+                views[replica], self._seen[replica] = view, view.own
             except (KeyError, Malformed):
                 if replica not in self._peers.finished:
                     lost.append(replica)
         if lost and ending is None and not set(lost) <= missing.keys():
             return None
         self.running = {replica for replica, answer in found.items() if not answer.get('ended')}
+        self._failed.update(replica for replica, answer in found.items() if answer.get('failed'))
+        if ending is not None and ending.has_failed:
+            self._failed.add(MASTER)
         return _Set(views, snapshot, lost)
 
     def _check_view(self, replica: str, view: View) -> None:
@@ -202,6 +215,7 @@ class Rounds:
 
     def _hold(self, taken: _Set) -> None:
         """Keeps the last committed version of what may not belong together."""
+        taken.held |= find_without(taken.views, self._joint, self._failed)
         taken.held_kinds = find_depending(self._joint, self._seen, taken.missing)
         taken.own = {replica: dict(view.own) for replica, view in taken.views.items()}
         self._keep_held(taken)

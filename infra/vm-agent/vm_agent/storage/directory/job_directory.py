@@ -36,6 +36,8 @@ class JobDirectory:
         self._generations: Dict[str, str] = {}
         self._uploaded: Dict[str, ObjectInfo] = {}
         self._named: Optional[Mapping[str, ObjectInfo]] = None
+        self.is_shared = False
+        """Whether another replica writes the manifest: it may name any object that this one has not uploaded itself."""
 
     def claim(self, policy: RetryPolicy) -> Manifest:
         """
@@ -153,7 +155,7 @@ class JobDirectory:
     def record_live(self, name: str, info: ObjectInfo) -> None:
         """Records the live object of a name, so that the first upload over it meets no conflict."""
         self._generations[name] = info.generation
-        if info.author is not None and info.author.job_id == self.author.job_id:
+        if info.author is not None and info.author.job_id == self.author.job_id and not self.is_shared:
             self._uploaded[name] = info
 
     def _decode(self, body: bytes) -> Manifest:

@@ -42,6 +42,12 @@ def parent_of(name: str) -> str:
     return name.rpartition('/')[0]
 
 
+def parents_of(name: str) -> Iterator[str]:
+    """Yields the directories that a file is in, from the innermost, without the output directory itself."""
+    while name := parent_of(name):
+        yield name
+
+
 def scan_output(folder: Path, prefix: str) -> Scan:
     """Finds regular files, and links to files inside the folder. Linked directories and special files are ignored."""
     files: Dict[str, Stamp] = {}

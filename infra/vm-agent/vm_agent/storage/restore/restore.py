@@ -15,6 +15,7 @@ from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.directory.object_names import PARTS_PREFIX, is_restorable, local_name
 from vm_agent.storage.output.local_files import MASTER
+from vm_agent.storage.output.output_files import parents_of
 from vm_agent.storage.output.output_tree import OutputTree
 from vm_agent.storage.transfer.client import ObjectInfo, StorageRejected
 from vm_agent.storage.transfer.download import ContentMismatch
@@ -42,9 +43,15 @@ def select_objects(live: Dict[str, ObjectInfo], manifest: Manifest, replica: str
         found = current if current is not None and is_same else info
         author = None if current is None else current.author
         selected[name] = replace(found, modified_ns=info.modified_ns, author=author)
-    # Those below REPLICAS_PREFIX come last, and replace the others.
-    files = {name: local_name(name, replica) for name in sorted(selected, key=is_restorable, reverse=True)}
-    return {local: selected[name] for name, local in files.items() if local is not None}
+    own = {local_name(name, replica): info for name, info in selected.items() if not is_restorable(name)}
+    own_folders = {folder for name in own if name is not None for folder in parents_of(name)}
+    shared = {
+        name: info
+        for name, info in selected.items()
+        # Another replica may have a file where this one has a folder.
+        if is_restorable(name) and name not in own_folders and own.keys().isdisjoint(parents_of(name))
+    }
+    return {name: info for name, info in {**shared, **own}.items() if name is not None}
 
 
 @dataclass(frozen=True)

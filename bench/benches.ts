@@ -13,6 +13,7 @@ import { benchPageCharts } from './page-charts.ts';
 import { benchPageJobs } from './page-jobs.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
 import { benchReconcileReads } from './reconcile-reads.ts';
+import { benchSharedOutputs } from './shared-outputs.ts';
 import { benchTransfers } from './transfers.ts';
 import { benchTuning } from './tuning.ts';
 import { benchTuningPipeline } from './tuning-pipeline.ts';
@@ -47,6 +48,10 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   cluster: {
     what: 'start and control-plane cost of clusters of up to 32 replicas, next to one',
     measure: benchCluster,
+  },
+  'shared-outputs': {
+    what: 'time until the shards of three replicas are durable, next to bare uploads',
+    measure: benchSharedOutputs,
   },
   'tuning-pipeline': { what: 'latency and billed calls of a trial, next to a job', measure: benchTuningPipeline },
 };

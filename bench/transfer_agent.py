@@ -1,4 +1,4 @@
-"""Saves or restores a folder as the agent does; prints the seconds that it took, and the peak memory in bytes."""
+"""Saves, restores or just uploads a folder as the agent does; prints the seconds that it took, and the peak memory in bytes."""
 
 import json
 import resource
@@ -30,11 +30,13 @@ def main(direction: str, url: str, job_dir: str, folder: Path) -> None:
     started_at = time.monotonic()
     policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=1_800)
     storage = Storage(url, CachedToken(lambda: ('token', time.time() + 3_600)))
-    attempt = 1 if direction == 'save' else 2
+    attempt = 2 if direction == 'restore' else 1
     directory = JobDirectory(storage, job_dir, Author('bench', attempt))
-    claimed = directory.claim(policy)
     tree = OutputTree(folder)
-    if direction == 'save':
+    if direction == 'upload':
+        storage.transfers.map(lambda path: directory.upload(path.name, path, policy), folder.iterdir())
+    elif direction == 'save':
+        directory.claim(policy)
         staging = Staging(folder.parent / 'staging', tree, lambda: DISK_BYTES_MAX)
         files, peers = LocalFiles(directory, tree, staging, log), Peers((), 0, str, log)
         problems = OutputSync(files, Rounds(directory, files, peers), peers).finish(policy)
@@ -42,7 +44,7 @@ def main(direction: str, url: str, job_dir: str, folder: Path) -> None:
             sys.exit(f'Not saved: {problems}')
     else:
         folder.mkdir()
-        Restore(directory, tree, DISK_BYTES_MAX, policy, log).run(claimed)
+        Restore(directory, tree, DISK_BYTES_MAX, policy, log).run(directory.claim(policy))
     seconds = time.monotonic() - started_at
     peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024
     print(json.dumps({'seconds': seconds, 'peakMemoryBytes': peak_bytes}))

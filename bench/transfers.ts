@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import * as z from 'zod';
 import type { BenchRow } from './bench-row.ts';
 
-const BUCKET = 'bench-transfers';
+export const BUCKET = 'bench-transfers';
 const MB = 1_000_000;
 const TIME_RATIO_MAX = 1.25;
 const AGENT_MEMORY_BYTES_MAX = 150 * MB;
@@ -71,7 +71,7 @@ async function measureTree(directory: string, tree: Tree): Promise<BenchRow[]> {
     const peakBytes = Math.max(...pairs.map(({ agent }) => agent.peakMemoryBytes));
     return [
       ...pairs.map(({ direction, agent, gcloudSeconds }) =>
-        timeRow(`${direction} ${name}`, agent.seconds, gcloudSeconds),
+        timeRow(`${direction} ${name} (floor: gcloud storage rsync)`, agent.seconds, gcloudSeconds),
       ),
       memoryRow(`save and restore ${name}: peak memory`, peakBytes),
     ];
@@ -107,7 +107,7 @@ async function measurePair({ direction, url, folder, directory }: Transfer) {
   return { direction, agent, gcloudSeconds };
 }
 
-async function transferByAgent(direction: string, url: string, folder: string) {
+export async function transferByAgent(direction: string, url: string, folder: string) {
   const script = join(import.meta.dirname, 'transfer_agent.py');
   const { stdout } = await promisify(execFile)('python3', [
     '-B',
@@ -139,7 +139,7 @@ async function assertSameCount(one: string, other: string): Promise<void> {
   }
 }
 
-async function startServer(directory: string) {
+export async function startServer(directory: string) {
   await mkdir(directory);
   const child: ChildProcess = fork(join(import.meta.dirname, 'delayed-storage.ts'), [directory, BUCKET]);
   const [{ port }] = (await once(child, 'message')) as [{ port: number }];
@@ -169,10 +169,10 @@ async function writeTree(folder: string, { filesCount, fileBytes }: Tree): Promi
   }
 }
 
-function timeRow(name: string, seconds: number, floorSeconds: number): BenchRow {
+export function timeRow(name: string, seconds: number, floorSeconds: number): BenchRow {
   const ratio = seconds / floorSeconds;
   return {
-    name: `${name} (floor: gcloud storage rsync)`,
+    name,
     measured: `${seconds.toFixed(1)} s`,
     floor: `${floorSeconds.toFixed(1)} s`,
     ratio,

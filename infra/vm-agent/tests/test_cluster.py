@@ -1,3 +1,4 @@
+import socket
 import sys
 import tempfile
 import threading
@@ -11,6 +12,7 @@ from cluster_agents import POLICY, Cluster, await_true
 from fake_storage import FakeStorage
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.output.snapshot import Interval
+from vm_agent.storage.cluster.peers import STRANGERS_MAX
 from vm_agent.storage.directory.object_names import MANIFEST_NAME
 from vm_agent.storage.transfer.client import END_KEY, SUCCESS_KEY
 
@@ -253,6 +255,17 @@ class LostTest(ClusterTestCase):
         cluster.master.write('model', '1')
         self.finish(cluster, 'master-0')
         self.assertEqual(cluster.committed(), {'model': '1'})
+
+    def test_strangers_that_say_nothing_keep_no_replica_out(self) -> None:
+        cluster = self.open(count=2)
+        cluster.master.start(0.2)
+        await_true(lambda: socket.socket().connect_ex(('127.0.0.1', cluster.port)) == 0)
+        strangers = [socket.create_connection(('127.0.0.1', cluster.port)) for _ in range(STRANGERS_MAX)]
+        cluster.agents['worker-0'].write('model', '1')
+        cluster.agents['worker-0'].start(0.2)
+        cluster.await_commit(lambda files: files == {'model': '1'})
+        for stranger in strangers:
+            stranger.close()
 
     def test_an_attempt_that_is_over_is_told_so_on_every_replica(self) -> None:
         for attempt, name in ((1, 'worker-0'), (3, 'master-0')):

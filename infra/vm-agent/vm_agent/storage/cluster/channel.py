@@ -6,13 +6,14 @@ of the attempt (docs.python.org/3/library/multiprocessing.html, "Authentication 
 import json
 import os
 import socket
-import struct
+import threading
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
-from typing import Any, Dict
+from typing import Any, Dict, Iterator
 
 CONNECT_SECONDS_MAX = 10.0
 # Until the other side has proved its knowledge of the secret.
-HANDSHAKE_SECONDS_MAX = 10
+HANDSHAKE_SECONDS_MAX = 10.0
 MESSAGE_BYTES_MAX = 64 * 2**20
 # A VM that is gone without a word is found after this time.
 IDLE_SECONDS, PROBE_SECONDS, PROBES_MAX = 10, 5, 3
@@ -61,12 +62,25 @@ def connect(host: str, port: int, secret: str) -> Channel:
         opened = socket.create_connection((host, port), CONNECT_SECONDS_MAX)
     except OSError as error:
         raise ChannelClosed(f'{host}:{port}: {error}') from error
-    return _authenticate(opened, secret, is_server=False)
+    with deadline(opened):
+        return _authenticate(opened, secret, is_server=False)
 
 
 def accept(accepted: socket.socket, secret: str) -> Channel:
-    """Raises ChannelClosed."""
+    """Called within `deadline`. Raises ChannelClosed."""
     return _authenticate(accepted, secret, is_server=True)
+
+
+@contextmanager
+def deadline(opened: socket.socket) -> Iterator[None]:
+    """Shuts the connection down if the block takes longer than HANDSHAKE_SECONDS_MAX, however slowly it is sent to."""
+    watchdog = threading.Timer(HANDSHAKE_SECONDS_MAX, shut_down, [opened])
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()
 
 
 def _authenticate(opened: socket.socket, secret: str, is_server: bool) -> Channel:
@@ -82,7 +96,6 @@ def _authenticate(opened: socket.socket, secret: str, is_server: bool) -> Channe
         else:
             answer_challenge(connection, key)
             deliver_challenge(connection, key)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('ll', 0, 0))
     except Exception as error:
         # Also raised for a wrong secret, as AuthenticationError; what a stranger sends may raise anything.
         connection.close()
@@ -101,7 +114,6 @@ def shut_down(opened: socket.socket) -> None:
 
 
 def _set_timeouts(opened: socket.socket) -> None:
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('ll', HANDSHAKE_SECONDS_MAX, 0))
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (

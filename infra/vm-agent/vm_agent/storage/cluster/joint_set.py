@@ -4,6 +4,7 @@ is a cluster of one.
 """
 
 import re
+from types import MappingProxyType
 from typing import AbstractSet, Dict, Iterable, List, Mapping, Sequence, Set
 
 from vm_agent.storage.directory.manifest import Manifest
@@ -100,12 +101,17 @@ def folder_of(name: str) -> str:
     return prefix + name[len(prefix) :].partition('/')[0] if '/' in name[len(prefix) :] else prefix
 
 
-def find_shared(views: Mapping[str, View], names: Iterable[str]) -> AbstractSet[str]:
-    """Returns the directories of these files in which several replicas write."""
+def find_shared(
+    views: Mapping[str, View], names: Iterable[str], changed: Mapping[str, Iterable[str]] = MappingProxyType({})
+) -> AbstractSet[str]:
+    """
+    Returns the directories of these files in which several replicas write. `changed` has the files that replicas have
+    written since their views.
+    """
     folders = {parent_of(name) for name in names}
     writers: Dict[str, Set[str]] = {}
     for replica, view in views.items():
-        for name in (*view.own, *view.unfinished):
+        for name in (*view.own, *view.unfinished, *changed.get(replica, ())):
             if not is_log_name(name):
                 writers.setdefault(parent_of(name), set()).add(replica)
     return {folder for folder in folders if len(writers.get(folder, ())) > 1}

@@ -4,9 +4,10 @@ import queue
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, Iterable, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
-from vm_agent.storage.cluster.channel import Channel, ChannelClosed, Message, accept, shut_down
+from vm_agent.logs.once_log import OnceLog
+from vm_agent.storage.cluster.channel import Channel, ChannelClosed, Message, accept, deadline, shut_down
 from vm_agent.storage.cluster.messages import CLOSED, DUE, HELLO
 
 # Connections that have not said yet who they are.
@@ -28,7 +29,7 @@ class Peers:
         self.replicas = replicas
         self._port = port
         self._secret = secret
-        self._log = log
+        self._warn_once = OnceLog(log).warn
         self.on_due: Callable[[], None] = lambda: None
         """Called when a replica cannot wait for the next round."""
         self._channels: Dict[str, Channel] = {}
@@ -41,7 +42,7 @@ class Peers:
         """Replicas of which everything is committed, and whose VMs may be gone."""
         self._answers: 'queue.Queue[Tuple[str, Optional[Message]]]' = queue.Queue()
         self._lock = threading.Lock()
-        self._strangers = threading.BoundedSemaphore(STRANGERS_MAX)
+        self._strangers: List[socket.socket] = []
 
     def start(self) -> None:
         """Accepts connections from now on; nothing happens at a second call, nor in a job with one replica."""
@@ -102,34 +103,39 @@ class Peers:
             except OSError:
                 time.sleep(BIND_DELAY_SECONDS)
                 continue
-            if self._strangers.acquire(blocking=False):
-                threading.Thread(target=self._serve, args=(accepted,), name='peer', daemon=True).start()
-            else:
-                accepted.close()
+            self._admit(accepted)
+            threading.Thread(target=self._serve, args=(accepted,), name='peer', daemon=True).start()
+
+    def _admit(self, accepted: socket.socket) -> None:
+        """Ends the oldest of too many strangers: a replica needs milliseconds to say who it is."""
+        with self._lock:
+            self._strangers.append(accepted)
+            oldest = self._strangers.pop(0) if len(self._strangers) > STRANGERS_MAX else None
+        if oldest is not None:
+            shut_down(oldest)
+            self._warn_once(f'More than {STRANGERS_MAX} connections to port {self._port} have not said who they are.')
 
     def _open(self) -> socket.socket:
-        is_logged = False
         while True:
             try:
                 return socket.create_server(('', self._port), backlog=STRANGERS_MAX)
             except OSError as error:
-                if not is_logged:
-                    self._log(
-                        f'Port {self._port}, on which the agents of the other replicas reach this one, cannot be opened: '
-                        f'{error}. Their files are not saved meanwhile.',
-                        'WARNING',
-                    )
-                is_logged = True
+                self._warn_once(
+                    f'Port {self._port}, on which the agents of the other replicas reach this one, cannot be opened: '
+                    f'{error}. Their files are not saved meanwhile.'
+                )
                 time.sleep(BIND_DELAY_SECONDS)
 
     def _serve(self, accepted: socket.socket) -> None:
         try:
-            channel, replica = self._welcome(accepted)
+            with deadline(accepted):
+                channel, replica = self._welcome(accepted)
         except ChannelClosed:
             # From any process that can reach the port: it is no more than that.
             return
         finally:
-            self._strangers.release()
+            with self._lock:
+                self._strangers = [one for one in self._strangers if one is not accepted]
         with self._lock:
             replaced = self._channels.get(replica)
             self._channels[replica] = channel

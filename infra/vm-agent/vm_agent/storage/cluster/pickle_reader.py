@@ -6,6 +6,8 @@ from typing import Any, Dict, List, Tuple
 
 # An index of 20 MB has 3.5 million.
 KEPT_MAX = 6_000_000
+# An entry of an index has five at most. Many entries may be one object with many attributes.
+ATTRIBUTES_MAX = 32
 _ACTIONS = {
     **dict.fromkeys(('STOP', 'MARK', 'BUILD'), ''),
     **dict.fromkeys(('BINGET', 'LONG_BINGET'), 'GET'),
@@ -24,8 +26,8 @@ class Built(List[Any]):
         self.attributes: Any = None
 
     def find(self, name: str) -> Any:
-        """Returns the attribute of that name; None if there is none."""
-        pairs = self.attributes if isinstance(self.attributes, Built) else ()
+        """Returns the attribute of that name; None if there is none among the first ATTRIBUTES_MAX."""
+        pairs = self.attributes[: 2 * ATTRIBUTES_MAX] if isinstance(self.attributes, Built) else ()
         return next((pairs[i + 1] for i in range(0, len(pairs), 2) if type(pairs[i]) is str and pairs[i] == name), None)
 
 

@@ -192,16 +192,17 @@ class Rounds:
         """The second phase. Returns whether the snapshots are of one moment, apart from what is held back."""
         others = taken.views.keys() - {MASTER}
         question = self._peers.ask(CONFIRM, {replica: {} for replica in others})
-        changed = set(self._files.find_changed(taken.snapshot)) if ending is None else set()
+        changed = {MASTER: self._files.find_changed(taken.snapshot) if ending is None else frozenset()}
         found = question.answers(timing.answer_seconds_max, timing.cancelled)
-        changed.update(str(name) for answer in found.values() for name in answer.get('changed', ()))
+        changed.update({one: frozenset(map(str, answer.get('changed', ()))) for one, answer in found.items()})
         unanswered = others - found.keys()
-        if (changed and not timing.is_forced) or (unanswered and ending is None):
+        if (any(changed.values()) and not timing.is_forced) or (unanswered and ending is None):
             return False
         taken.missing += [replica for replica in unanswered if replica not in taken.missing]
         for replica in unanswered:
             del taken.views[replica]
-        taken.held |= find_shared(taken.views, changed | self._find_unfinished(taken, ending))
+        moving = frozenset().union(self._find_unfinished(taken, ending), *changed.values())
+        taken.held |= find_shared(taken.views, moving, changed)
         return True
 
     def _find_unfinished(self, taken: _Set, ending: Optional[Ending]) -> Set[str]:

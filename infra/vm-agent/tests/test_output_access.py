@@ -5,6 +5,7 @@ import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import List
+from urllib.parse import parse_qs, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -17,7 +18,9 @@ ACCOUNT = 'vm@project.iam.gserviceaccount.com'
 
 
 class Buckets(BaseHTTPRequestHandler):
-    """The account may write to the bucket `mine`, only read `theirs`, and is not told about others."""
+    """
+    The account may write to the bucket `mine`, only read `theirs` but for the folder `team`, and is not told about others.
+    """
 
     asked: List[str] = []
 
@@ -29,6 +32,23 @@ class Buckets(BaseHTTPRequestHandler):
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        """Begins a resumable upload, which Cloud Storage rejects without the right to create this very object."""
+        url = urlsplit(self.path)
+        is_allowed = parse_qs(url.query)['name'][0].startswith('team/')
+        self.asked.append(f'POST {url.path}')
+        self.send_response(200 if is_allowed else 403)
+        if is_allowed:
+            self.send_header('Location', f'http://{self.headers["Host"]}/session')
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+
+    def do_DELETE(self) -> None:
+        self.asked.append(f'DELETE {self.path}')
+        self.send_response(499)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing is printed."""
@@ -69,6 +89,12 @@ class OutputAccessTest(unittest.TestCase):
             message = self.problem(path)
             for part in ('--output-dir', path, ACCOUNT, 'storage.objects.create', 'roles/storage.objectUser'):
                 self.assertIn(part, message)
+
+    def test_accepts_a_folder_that_the_account_may_write_in_a_bucket_that_it_may_not(self) -> None:
+        for path in ('gs://theirs/team/out', '/gcs/theirs/team/', 'gs://theirs/team'):
+            Buckets.asked.clear()
+            self.assertEqual(self.problem(path), '')
+            self.assertEqual(Buckets.asked[1:], ['POST /upload/storage/v1/b/theirs/o', 'DELETE /session'])
 
     def test_says_what_to_write_to_where_only_the_job_directory_is_writable_by_path(self) -> None:
         message = self.problem('/gcs/mine/out', has_mount=False)

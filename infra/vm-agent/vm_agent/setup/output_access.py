@@ -1,7 +1,7 @@
 """Whether the program may write where its arguments and variables say: checked before it is started."""
 
 from typing import Callable, Iterable, Optional, Sequence, Tuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from vm_agent.http.request import Request
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
@@ -11,6 +11,7 @@ from vm_agent.storage.transfer.client import Storage, StorageRejected, raise_for
 
 PERMISSION = 'storage.objects.create'
 ROLE = 'roles/storage.objectUser'
+FORBIDDEN = 403
 POLICY = RetryPolicy(tries_max=3, seconds_max=15.0)
 
 
@@ -23,7 +24,7 @@ def check_outputs(
     """
     for name, path in outputs:
         uri = f'gs://{path[len("/gcs/") :]}' if path.startswith('/gcs/') else path
-        bucket = uri[len('gs://') :].partition('/')[0]
+        bucket, _, folder = uri[len('gs://') :].partition('/')
         if not is_outside(uri, job_dir):
             continue
         if path != uri and not has_mount:
@@ -33,7 +34,8 @@ def check_outputs(
                 f'or use {uri} with a client of Cloud Storage.'
             )
         granted = _test_permissions(storage, bucket, [PERMISSION])
-        if granted is not None and PERMISSION not in granted:
+        is_denied = granted is not None and PERMISSION not in granted
+        if is_denied and not _may_create(storage, bucket, folder):
             raise _unwritable(
                 f'{name} is {path}, but {account()} may not create objects in {bucket}: it lacks {PERMISSION}. Grant it '
                 f'{ROLE} on the bucket (gcloud storage buckets add-iam-policy-binding gs://{bucket} '
@@ -51,6 +53,25 @@ def _test_permissions(storage: Storage, bucket: str, permissions: Sequence[str])
         return granted
     except (TransientError, StorageRejected):
         return None
+
+
+def _may_create(storage: Storage, bucket: str, folder: str) -> bool:
+    """
+    Whether a folder of a bucket may be written, or that is unknown. A role may be granted on a managed folder, or for
+    some names: only a write itself tells (cloud.google.com/storage/docs/managed-folders). A resumable upload that is
+    begun and canceled creates nothing.
+    """
+    name = f'{folder.strip("/")}/dropforge-write-check'.lstrip('/')
+    query = urlencode({'uploadType': 'resumable', 'name': name})
+    url = f'{storage.url}/upload/storage/v1/b/{quote(bucket, safe="")}/o?{query}'
+    try:
+        response = call_with_retry(lambda: storage.call(Request('POST', url, {}, b'')), POLICY)
+        session = response.headers.get('location', '')
+        if session.startswith(f'{storage.url}/'):
+            storage.call(Request('DELETE', session, {}))
+        return response.status != FORBIDDEN
+    except TransientError:
+        return True
 
 
 def _unwritable(message: str) -> ReplicaEnded:

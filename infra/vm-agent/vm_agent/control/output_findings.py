@@ -17,6 +17,7 @@ class OutputFindings:
         self._since = time.monotonic()
         self._left_out: List[LeftOut] = []
         self._unsaved: List[str] = []
+        self._uncommitted = 0
 
     def add_left_out(self, left_out: Sequence[LeftOut]) -> None:
         self._left_out += left_out
@@ -46,6 +47,11 @@ class OutputFindings:
         if name not in self._unsaved and len(self._unsaved) < UNSAVED_NAMES_MAX:
             self._unsaved.append(name)
             self._record_unsaved(None)
+
+    def add_uncommitted(self, message: str, remedy: str) -> None:
+        """Records that files are not in the set of files of all replicas."""
+        self._uncommitted += 1
+        self._record(Finding('OUTPUT_UNSAVED', message, remedy, since=self._begin(self._uncommitted)))
 
     def end(self) -> None:
         """All files were saved after the end of the program."""

@@ -55,6 +55,7 @@ class Outputs:
         self.files = LocalFiles(vm.directory, self.tree, staging, log)
         self.files.replica = vm.config.spec.name
         self.files.on_unsaved(self._findings.add_unsaved)
+        self.files.report_uncommitted = self._findings.add_uncommitted
         self._is_open = False
         self.sync = self._open_sync(observer, secret, log)
 

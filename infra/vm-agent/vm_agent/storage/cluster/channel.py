@@ -3,6 +3,7 @@ Messages between the agents of a cluster: JSON over TCP, after both sides have p
 of the attempt (docs.python.org/3/library/multiprocessing.html, "Authentication keys").
 """
 
+import hmac
 import json
 import os
 import socket
@@ -26,24 +27,33 @@ class ChannelClosed(Exception):
     """The other agent is gone, or is not one of this attempt."""
 
 
+class MessageTooLarge(Exception):
+    """There are too many files, or their names are too long."""
+
+
 class Channel:
-    """One connection. `send` and `receive` may be called by two threads, `close` by any."""
+    """One connection. `receive` is called by one thread, the others by any."""
 
     def __init__(self, opened: socket.socket, connection: 'Connection[Any, Any]') -> None:
         self._socket = opened
         self._connection = connection
+        self._sending = threading.Lock()
 
     def send(self, message: Message) -> None:
-        """Raises ChannelClosed."""
+        """Raises ChannelClosed, or MessageTooLarge, after which the connection is as before."""
+        body = json.dumps(message, allow_nan=False, ensure_ascii=False).encode('utf-8', 'surrogatepass')
+        if len(body) > MESSAGE_BYTES_MAX:
+            raise MessageTooLarge(f'{len(body)} bytes of names, of at most {MESSAGE_BYTES_MAX}')
         try:
-            self._connection.send_bytes(json.dumps(message, allow_nan=False).encode('utf-8'))
+            with self._sending:
+                self._connection.send_bytes(body)
         except (OSError, ValueError) as error:
             raise ChannelClosed(str(error)) from error
 
     def receive(self) -> Message:
         """Waits for a message. Raises ChannelClosed."""
         try:
-            message = json.loads(self._connection.recv_bytes(MESSAGE_BYTES_MAX))
+            message = json.loads(self._connection.recv_bytes(MESSAGE_BYTES_MAX).decode('utf-8', 'surrogatepass'))
         except (OSError, EOFError, ValueError) as error:
             raise ChannelClosed(str(error) or 'the connection was closed') from error
         if not isinstance(message, dict):
@@ -84,18 +94,19 @@ def deadline(opened: socket.socket) -> Iterator[None]:
 
 
 def _authenticate(opened: socket.socket, secret: str, is_server: bool) -> Channel:
-    key = secret.encode('ascii')
+    # One key for each side: an answer cannot be had from another replica.
+    master, member = (hmac.digest(secret.encode('ascii'), side, 'sha256') for side in (b'master', b'member'))
     opened.settimeout(None)
     _set_timeouts(opened)
     # It closes its own descriptor, once no thread uses it.
     connection: 'Connection[Any, Any]' = Connection(os.dup(opened.fileno()))
     try:
         if is_server:
-            deliver_challenge(connection, key)
-            answer_challenge(connection, key)
+            deliver_challenge(connection, member)
+            answer_challenge(connection, master)
         else:
-            answer_challenge(connection, key)
-            deliver_challenge(connection, key)
+            answer_challenge(connection, member)
+            deliver_challenge(connection, master)
     except Exception as error:
         # Also raised for a wrong secret, as AuthenticationError; what a stranger sends may raise anything.
         connection.close()

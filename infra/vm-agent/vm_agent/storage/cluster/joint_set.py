@@ -141,19 +141,19 @@ def find_without(views: Mapping[str, View], joint: JointSet, failed: Iterable[st
         writers.setdefault(parent_of(name), set()).add(joint.base.writers.get(name, MASTER))
     committed = {parent_of(name) for own in joint.owned.values() for name in own}
     new = writers.keys() - committed - {parent_of(name) for name in joint.base.files}
-    kinds = {replica: {_without_numbers(one) for one, own in writers.items() if replica in own} for replica in failed}
+    kinds = {replica: {without_numbers(one) for one, own in writers.items() if replica in own} for replica in failed}
     return {
         folder
         for folder in new
         for replica, own in kinds.items()
-        if folder and replica not in writers[folder] and _without_numbers(folder) in own
+        if folder and replica not in writers[folder] and without_numbers(folder) in own
     }
 
 
 def kind_of(name: str) -> str:
     """Returns the outermost folder of a file without its numbers: every replica saves in the next one, too."""
-    return _without_numbers(folder_of(name))
+    return without_numbers(folder_of(name))
 
 
-def _without_numbers(folder: str) -> str:
+def without_numbers(folder: str) -> str:
     return re.sub(r'\d+', '#', folder)

@@ -1,12 +1,13 @@
 """The files of a replica that is not the master: its agent answers the master's, which commits them with all others."""
 
+import queue
 import threading
 import time
 from contextlib import contextmanager
 from typing import Callable, Dict, Iterator, Optional, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError
-from vm_agent.storage.cluster.channel import Channel, ChannelClosed, Message, connect
+from vm_agent.storage.cluster.channel import Channel, ChannelClosed, Message, MessageTooLarge, connect
 from vm_agent.storage.cluster.messages import (
     CLOSED,
     COMMITTED,
@@ -18,9 +19,11 @@ from vm_agent.storage.cluster.messages import (
     decode_objects,
     encode_uploaded,
     encode_view,
+    final_sets_max,
 )
+from vm_agent.storage.cluster.set_warnings import ALLOW_TCP
 from vm_agent.storage.directory.job_directory import Fenced, JobDirectory
-from vm_agent.storage.directory.object_names import replica_name_of
+from vm_agent.storage.directory.object_names import is_restorable, replica_name_of
 from vm_agent.storage.output.local_files import LocalFiles, Uploaded, UploadTime
 from vm_agent.storage.output.snapshot import Interval, Snapshot
 from vm_agent.storage.transfer.client import SUCCESS_KEY, ObjectInfo, StorageRejected
@@ -46,6 +49,11 @@ class Member:
         self._last_contact_at = time.monotonic()
         self._snapshot: Optional[Snapshot] = None
         self._was_killed, self._has_failed = False, False
+        self._final_sets = 0
+        """Sets that were committed since the program's end."""
+        self._is_uploading = False
+        self._superseded = threading.Event()
+        """The round whose snapshot is looked for is over."""
         self._round = threading.Lock()
         self._is_started = False
         self._is_finishing = threading.Event()
@@ -67,6 +75,7 @@ class Member:
     def ended(self) -> Iterator[None]:
         """See OutputSync.ended."""
         self._is_finishing.set()
+        self._superseded.set()
         with self._round:
             yield
 
@@ -93,8 +102,7 @@ class Member:
         uploaded under a name of its own, so that it is not lost with the VM. Without the mark of a success, the program
         has failed. See OutputSync.finish.
         """
-        self._is_finishing.set()
-        with self._round:
+        with self.ended():
             self._was_killed, self._has_failed = was_killed, SUCCESS_KEY not in marks
             # A round that has begun is repeated.
             self._snapshot = None
@@ -120,9 +128,10 @@ class Member:
         folder = replica_name_of(self.files.replica, '')
         targets = {name: replica_name_of(self.files.replica, name) for name in missing}
         uploaded = self.files.upload(snapshot, targets, UploadTime(lambda: policy))
-        self.files.warn_once(
+        self.files.warn_unsaved(
             f'{len(uploaded.stored)} files of {self.files.replica} could not be committed with those of the other '
-            f'replicas, and no attempt restores them. They are in {folder} of the job directory.'
+            'replicas, and no attempt restores them.',
+            f'They are in {folder} of the job directory.',
         )
         return tuple(f'{name}: {problem}' for name, problem in uploaded.failed.items())
 
@@ -145,25 +154,54 @@ class Member:
 
     def _warn_if_long(self, why: str) -> None:
         if time.monotonic() - self._last_contact_at > WARN_SECONDS and not self._is_finishing.is_set():
-            self.files.warn_once(
+            self.files.warn_unsaved(
                 f'The agent of the master cannot be reached at {self._address}: what {self.files.replica} writes is not '
-                f'saved. Allow TCP between the VMs of the job. ({why})'
+                f'saved ({why}).',
+                ALLOW_TCP,
             )
 
     def _serve(self, channel: Channel) -> None:
         try:
             channel.send({'kind': HELLO, 'replica': self.files.replica})
             self._channel = channel
-            while True:
-                message = channel.receive()
+            inbox: 'queue.SimpleQueue[Optional[Message]]' = queue.SimpleQueue()
+            threading.Thread(target=self._receive, args=(channel, inbox), name='output-inbox', daemon=True).start()
+            while (message := inbox.get()) is not None:
                 with self._round:
+                    if inbox.empty() and not self._is_finishing.is_set():
+                        self._superseded.clear()
                     answer = self._answer(message)
                 if answer is not None:
-                    channel.send({**answer, 'number': message.get('number')})
+                    self._send(channel, {**answer, 'number': message.get('number')})
+            raise ChannelClosed('the master has closed the connection')
         finally:
             self._channel = None
             self._last_contact_at = time.monotonic()
             channel.close()
+
+    def _send(self, channel: Channel, answer: Message) -> None:
+        try:
+            channel.send(answer)
+        except MessageTooLarge as large:
+            self.files.warn_unsaved(
+                f'{self.files.replica} has too many files to save them with those of the other replicas: {large}.',
+                'Choose files with outputs: in the job file.',
+            )
+            channel.send({'busy': True, 'number': answer['number']})
+
+    def _receive(self, channel: Channel, inbox: 'queue.SimpleQueue[Optional[Message]]') -> None:
+        """Receives messages while earlier ones are handled: a new round ends what was done for the one before."""
+        try:
+            while True:
+                message = channel.receive()
+                if message.get('kind') == PREPARE and self._is_uploading:
+                    channel.send({'busy': True, 'number': message.get('number')})
+                    continue
+                inbox.put(message)
+                self._superseded.set()
+        except ChannelClosed:
+            self._superseded.set()
+            inbox.put(None)
 
     def _answer(self, message: Message) -> Optional[Message]:
         """Raises Fenced, or ChannelClosed for a message that is not one."""
@@ -175,6 +213,7 @@ class Member:
                 return self._confirm()
             if kind == UPLOAD:
                 targets = {str(name): str(target) for name, target in message['targets'].items()}
+                self._is_uploading = True
                 return encode_uploaded(self._upload(targets, float(message['seconds'])))
             if kind == COMMITTED:
                 own = decode_objects(message['own'], self._directory.bucket)
@@ -184,12 +223,14 @@ class Member:
             return None
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ChannelClosed(f'the master sent a message that is not valid: {error!r}') from error
+        finally:
+            self._is_uploading = False
 
     def _prepare(self, interval: Interval) -> Message:
         if self._is_finishing.is_set():
             self._snapshot = self.files.take_final(self._was_killed)
         else:
-            self._snapshot = self.files.take(interval, self._is_finishing)
+            self._snapshot = self.files.take(interval, self._superseded)
         if self._snapshot is None:
             return {'busy': True}
         end = {'ended': self._is_finishing.is_set(), 'failed': self._has_failed}
@@ -200,7 +241,9 @@ class Member:
 
     def _upload(self, targets: Dict[str, str], seconds_max: float) -> Uploaded:
         snapshot = self._snapshot
-        if snapshot is None or not targets.keys() <= snapshot.files.keys():
+        own = {name: (name, replica_name_of(self.files.replica, name)) for name in targets}
+        is_own = all(is_restorable(name) and target in own[name] for name, target in targets.items())
+        if snapshot is None or not is_own or not targets.keys() <= snapshot.files.keys():
             return Uploaded({}, rewritten=frozenset(targets))
         is_final = self._is_finishing.is_set()
         policy = RetryPolicy(ROUND_TRIES_MAX, seconds_max, threading.Event() if is_final else self._is_finishing)
@@ -223,6 +266,8 @@ class Member:
         self.files.record_committed(own, snapshot)
         self._directory.record_named([*self.files.base.files.values(), *own.values()])
         if self._is_finishing.is_set():
+            self._final_sets += 1
             view = self.files.view(self.files.take_final(self._was_killed))
-            if all(info and name in own and own[name].generation == info.generation for name, info in view.own.items()):
+            is_whole = all(info and name in own and own[name].generation == info.generation for name, info in view.own.items())
+            if is_whole or self._final_sets >= final_sets_max(self._has_failed):
                 self._is_over.set()

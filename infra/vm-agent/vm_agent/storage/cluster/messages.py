@@ -13,13 +13,22 @@ CONFIRM = 'confirm'
 UPLOAD = 'upload'
 """Upload files of the snapshot: `targets` has the names of objects by name. The answer is what was uploaded."""
 COMMITTED = 'committed'
-"""The manifest names your files as proposed, but for those in `others`. There is no answer."""
+"""The manifest names these files of yours (`own`). There is no answer."""
 CLOSED = 'closed'
 """The master has committed its last set. There is no answer."""
 DUE = 'due'
 """From a replica that cannot wait for the next round."""
 HELLO = 'hello'
 """The first message of a replica: its name."""
+
+
+# Rounds in which a replica that has ended is held back, since another one writes into its directories.
+HELD_SETS_MAX = 5
+
+
+def final_sets_max(has_failed: bool) -> int:
+    """Returns after how many sets a replica that has ended is not awaited any more, though files of it are held back."""
+    return 1 if has_failed else HELD_SETS_MAX
 
 
 class Malformed(Exception):

@@ -170,6 +170,8 @@ class OutputSync:
                 upload=UploadTime(step_policy),
                 commit=step_policy,
                 answer_seconds_max=answer_seconds_max,
+                # What was uploaded by then is committed; a later round commits the rest.
+                upload_seconds_max=HURRIED_ANSWER_SECONDS_MAX,
                 is_forced=is_forced,
             )
             try:
@@ -177,5 +179,6 @@ class OutputSync:
             except (TransientError, StorageRejected) as error:
                 return (str(error),)
             if outcome is Outcome.SAVED:
-                return tuple(f'{name}: {problem}' for name, problem in self.rounds.problems.items())
+                busy = tuple(f'{replica} is still saving its files' for replica in sorted(self.rounds.busy))
+                return (*busy, *(f'{name}: {problem}' for name, problem in self.rounds.problems.items()))
         return ('files kept changing',)

@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from threading import Event
-from typing import AbstractSet, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.cluster.channel import Message
-from vm_agent.storage.cluster.framework_index import find_incomplete, index_names
+from vm_agent.storage.cluster.framework_index import Incomplete, find_incomplete, index_names
 from vm_agent.storage.cluster.joint_set import (
     JointSet,
     assign_names,
@@ -30,8 +30,10 @@ from vm_agent.storage.cluster.messages import (
     decode_uploaded,
     decode_view,
     encode_objects,
+    final_sets_max,
 )
 from vm_agent.storage.cluster.peers import Peers, Question
+from vm_agent.storage.cluster.set_warnings import SetWarnings
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.directory.object_names import is_restorable, replica_name_of
@@ -48,7 +50,6 @@ ANSWER_SECONDS_MAX, HURRIED_ANSWER_SECONDS_MAX = 30.0, 5.0
 TORN_INTERVALS_MAX = 4
 UNFINISHED_ROUNDS_MAX = 4
 MARK_SECONDS_MAX = 5.0
-NAMES_SHOWN_MAX = 3
 
 
 class Outcome(Enum):
@@ -66,6 +67,8 @@ class Timing:
     upload: UploadTime
     commit: Callable[[], RetryPolicy]
     answer_seconds_max: float = ANSWER_SECONDS_MAX
+    upload_seconds_max: float = float('inf')
+    """How long the uploads of others are awaited: while programs run, as long as they are connected."""
     is_forced: bool = False
     """Directories that keep changing are left out, instead of the whole set."""
 
@@ -107,7 +110,8 @@ class Rounds:
         self._joint = JointSet(Manifest(None), directory.prefix)
         self._committed: Mapping[str, ObjectInfo] = {}
         self._number = 0
-        self._told: Set[str] = set()
+        self._warnings = SetWarnings(files)
+        self._final_sets: Dict[str, int] = {}
         self._failed: Set[str] = set()
         """The replicas whose programs have ended without success."""
         self._unfinished: Dict[Tuple[str, str], int] = {}
@@ -120,6 +124,8 @@ class Rounds:
         """Why files could not be saved in the last round, by name."""
         self.running: AbstractSet[str] = frozenset()
         """The replicas whose programs had not ended in the last round."""
+        self.busy: AbstractSet[str] = frozenset()
+        """Those that had no snapshot: they upload files, or a program does not rest."""
 
     def resume(self, manifest: Manifest) -> None:
         """Begins from what the directory has: what this attempt has claimed, or had committed before a reboot."""
@@ -133,10 +139,7 @@ class Rounds:
         if ending is None and any(missing.values()):
             return Outcome.LATER
         if ending is None and missing:
-            self._files.warn_once(
-                f'The agent of {" and ".join(missing)} is not connected to that of the master: what it writes is not '
-                'saved, nor what others write into the folders in which it has saved. Allow TCP between the VMs of the job.'
-            )
+            self._warnings.add_absent(missing)
         taken = self._take(timing, ending, missing)
         if taken is None:
             return Outcome.LATER
@@ -160,8 +163,8 @@ class Rounds:
         else:
             snapshot = self._files.take_final(ending.was_killed)
         found = question.answers(interval.seconds + timing.answer_seconds_max, timing.cancelled)
-        is_busy = any(answer.get('busy') for answer in found.values())
-        if snapshot is None or (is_busy and not (ending and timing.is_forced)):
+        self.busy = {replica for replica, answer in found.items() if answer.get('busy')}
+        if snapshot is None or (self.busy and ending is None):
             return None
         views = {MASTER: self._files.view(snapshot)}
         lost: List[str] = []
@@ -175,7 +178,7 @@ class Rounds:
                     lost.append(replica)
         if lost and ending is None and not set(lost) <= missing.keys():
             return None
-        self.running = {replica for replica, answer in found.items() if not answer.get('ended')}
+        self.running = {replica for replica, answer in found.items() if not answer.get('ended')} - self.busy
         self._failed.update(replica for replica, answer in found.items() if answer.get('failed'))
         if ending is not None and ending.has_failed:
             self._failed.add(MASTER)
@@ -241,10 +244,10 @@ class Rounds:
         others = {name: {'targets': found, 'seconds': seconds_max} for name, found in targets.items() if name != MASTER}
         question = self._peers.ask(UPLOAD, others)
         own = self._files.upload(taken.snapshot, targets.get(MASTER, {}), timing.upload)
-        results = {MASTER: own, **self._read_uploaded(question, timing.cancelled)}
+        results = {MASTER: own, **self._read_uploaded(question, timing)}
         problems: Dict[str, str] = {}
         for replica, found in targets.items():
-            result = results.get(replica, Uploaded({}, outage='the replica was lost'))
+            result = results.get(replica, Uploaded({}, outage=f'{replica} has not uploaded it yet'))
             if ending is None and result.outage is not None:
                 raise TransientError(result.outage)
             if ending is None and (result.rewritten or len(result.stored) + len(result.failed) < len(found)):
@@ -257,19 +260,12 @@ class Rounds:
                     problems[name] = result.failed.get(name) or still or result.outage or 'it was not tried'
                     self._keep(taken.own[replica], replica, name)
         self.problems = problems
-        self._warn_of_held(taken, targets)
+        held = sorted(target for found in targets.values() for name, target in found.items() if taken.is_held(name))
+        if held:
+            self._warnings.add_held(held, taken.missing)
         taken.held |= find_shared(taken.views, filter(lambda name: not is_log_name(name), problems))
         self._keep_held(taken)
         return Outcome.SAVED
-
-    def _warn_of_held(self, taken: _Set, targets: Mapping[str, Mapping[str, str]]) -> None:
-        held = sorted(target for found in targets.values() for name, target in found.items() if taken.is_held(name))
-        if held:
-            lost = f' without those of {" and ".join(taken.missing)}' if taken.missing else ''
-            self._files.warn_once(
-                f'{len(held)} files would be a part of a checkpoint{lost}, and the next attempt continues from the last '
-                f'complete one. They are in the job directory as {_shorten(held)}.'
-            )
 
     def _find_targets(self, taken: _Set, uploads_held: bool) -> Dict[str, Dict[str, str]]:
         """
@@ -286,10 +282,9 @@ class Rounds:
                     targets.setdefault(replica, {})[name] = target
         return targets
 
-    def _read_uploaded(self, question: Question, cancelled: Event) -> Dict[str, Uploaded]:
-        """Waits as long as the replicas are connected: an upload may take hours."""
+    def _read_uploaded(self, question: Question, timing: Timing) -> Dict[str, Uploaded]:
         found: Dict[str, Uploaded] = {}
-        for replica, answer in question.answers(float('inf'), cancelled).items():
+        for replica, answer in question.answers(timing.upload_seconds_max, timing.cancelled).items():
             try:
                 found[replica] = decode_uploaded(answer, self._directory.bucket)
             except Malformed:
@@ -298,7 +293,7 @@ class Rounds:
 
     def _commit(self, taken: _Set, counted: Mapping[str, int], timing: Timing, ending: Optional[Ending]) -> None:
         """Writes the manifest, unless it is the same."""
-        self._hold_incomplete(taken, timing.commit())
+        self._hold_incomplete(taken, timing.commit(), is_last=ending is not None)
         joint = self._propose(taken)
         manifest = joint.to_manifest()
         changed = find_different(self._committed, manifest.files)
@@ -310,7 +305,7 @@ class Rounds:
             self._directory.write_manifest(manifest, timing.commit(), marks)
         elif marks:
             self._mark_end(manifest, timing.commit(), marks)
-        self._warn_of_conflicts(manifest)
+        self._warnings.add_conflicts(manifest)
         self._joint, self._committed, self._number = joint, manifest.files, manifest.set_number
         self._files.record_committed(joint.owned.get(MASTER, {}), taken.snapshot)
         self._tell_committed(taken, joint)
@@ -323,42 +318,25 @@ class Rounds:
             joint.gone[replica] = taken.views[replica].gone - kept
         return joint
 
-    def _hold_incomplete(self, taken: _Set, policy: RetryPolicy) -> None:
+    def _hold_incomplete(self, taken: _Set, policy: RetryPolicy, is_last: bool) -> None:
         if not self._peers.replicas:
             # A snapshot of one machine has what its program had.
             return
-        incomplete = self._find_incomplete(self._propose(taken).to_manifest().files, policy)
+        found = self._find_incomplete(self._propose(taken).to_manifest().files, policy)
+        for index, one in found.items():
+            self._warnings.add_incomplete(index, one, is_last)
+        incomplete = frozenset().union(*(one.named for one in found.values()))
         for replica, own in taken.own.items():
             for name in [name for name, info in own.items() if info and self._name_of(info) in incomplete]:
                 self._keep(own, replica, name)
 
-    def _find_incomplete(self, files: Mapping[str, ObjectInfo], policy: RetryPolicy) -> FrozenSet[str]:
-        """Returns the files of changed directories of which an index names more than there is."""
+    def _find_incomplete(self, files: Mapping[str, ObjectInfo], policy: RetryPolicy) -> Dict[str, Incomplete]:
+        """Returns the indexes of changed directories that name more than there is."""
         folders = {parent_of(name) for name in find_different(self._committed, files)}
         near = {name: info.size_bytes for name, info in files.items() if parent_of(name) in folders}
         if not index_names(near):
-            return frozenset()
-        incomplete = find_incomplete(near, lambda name: self._directory.storage.read_version(files[name], policy))
-        for index, found in incomplete.items():
-            self._files.warn_once(
-                f'{index} names files that no replica has saved ({_shorten(found.missing)}): the last '
-                'complete version is kept.'
-            )
-        return frozenset().union(*(found.named for found in incomplete.values()))
-
-    def _warn_of_conflicts(self, manifest: Manifest) -> None:
-        """Says once of each replica that it writes other files under the names of another replica's."""
-        for replica in sorted(set(manifest.writers.values()) - self._told):
-            prefix = replica_name_of(replica, '')
-            names = sorted(name[len(prefix) :] for name in manifest.files if name.startswith(prefix))
-            different = [name for name in names if not _has_same_bytes(manifest, name, prefix + name)]
-            if different:
-                self._told.add(replica)
-                self._files.warn_once(
-                    f'{replica} and another replica write different files of one name ({_shorten(different)}). All are '
-                    f'kept: those of {replica} are in {prefix} of the job directory, and it finds its own again. Put the '
-                    'rank into the name if others are to read them.'
-                )
+            return {}
+        return find_incomplete(near, lambda name: self._directory.storage.read_version(files[name], policy))
 
     def _mark_end(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...]) -> None:
         """Everything is saved already: the next attempt only waits longer if the mark cannot be written."""
@@ -372,23 +350,16 @@ class Rounds:
         messages: Dict[str, Message] = {}
         for replica in taken.views.keys() - {MASTER}:
             messages[replica] = {'own': encode_objects(joint.owned[replica])}
-            if replica not in self.running and joint.owned[replica].keys() == taken.views[replica].own.keys():
-                self._peers.finished.add(replica)
+            if replica not in self.running:
+                self._final_sets[replica] = self._final_sets.get(replica, 0) + 1
+                is_whole = joint.owned[replica].keys() == taken.views[replica].own.keys()
+                if is_whole or self._final_sets[replica] >= final_sets_max(replica in self._failed):
+                    self._peers.finished.add(replica)
         self._peers.ask(COMMITTED, messages)
 
     def _name_of(self, info: ObjectInfo) -> str:
         prefix = self._directory.prefix
         return info.name[len(prefix) :] if info.name.startswith(prefix) else ''
-
-
-def _has_same_bytes(manifest: Manifest, name: str, other: str) -> bool:
-    one, two = manifest.files.get(name), manifest.files[other]
-    return one is None or (one.size_bytes, one.crc32c) == (two.size_bytes, two.crc32c)
-
-
-def _shorten(names: Sequence[str]) -> str:
-    more = len(names) - NAMES_SHOWN_MAX
-    return ', '.join(names[:NAMES_SHOWN_MAX]) + (f' and {more} more' if more > 0 else '')
 
 
 def find_different(before: Mapping[str, ObjectInfo], after: Mapping[str, ObjectInfo]) -> Set[str]:

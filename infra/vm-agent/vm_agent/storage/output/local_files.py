@@ -18,7 +18,7 @@ from vm_agent.storage.output.open_files import is_log_name
 from vm_agent.storage.output.output_changes import Saved, SavedFile
 from vm_agent.storage.output.output_files import Stamp, parent_of, stamp_of
 from vm_agent.storage.output.output_tree import OutputTree
-from vm_agent.storage.output.snapshot import Interval, Snapshot, Snapshots
+from vm_agent.storage.output.snapshot import HELD_ROUNDS_MAX, Interval, Snapshot, Snapshots
 from vm_agent.storage.output.staging import StagedFile, Staging, tail_of
 from vm_agent.storage.output.upload_batch import UploadBatch, upload_batch
 from vm_agent.storage.transfer.body import FileChanged
@@ -71,11 +71,18 @@ class LocalFiles:
         self.base = Manifest(None)
         """The manifest from which this attempt began."""
         self.warn_once = OnceLog(log).warn
+        self.report_uncommitted: Callable[[str, str], None] = lambda message, remedy: None
+        """Receives a message and its remedy, for a finding."""
         self._directory = directory
         self._staging = staging
         self._snapshots = Snapshots(tree, directory.prefix, staging, self.warn_once)
         self._saved = Saved()
         self._restored: Dict[str, ObjectInfo] = {}
+
+    def warn_unsaved(self, message: str, remedy: str) -> None:
+        """Says once that files are not saved, or not restored, and what to do."""
+        self.warn_once(f'{message} {remedy}')
+        self.report_uncommitted(message, remedy)
 
     def on_unsaved(self, report: Callable[[str], None]) -> None:
         """`report` is called with the name of each file that cannot be saved while the program runs."""
@@ -141,8 +148,8 @@ class LocalFiles:
         self._snapshots.half_written = HalfWritten(names, time.time_ns())
 
     def _is_kept_open(self, name: str) -> bool:
-        """Whether the program has had a file open since an earlier round: every part of it may be of use."""
-        return name not in self._saved.files and name in self._snapshots.open_before
+        """Whether the program keeps a file open, and is not just writing it: every part of it may be of use."""
+        return name not in self._saved.files and self._snapshots.open_rounds.get(name, 0) > HELD_ROUNDS_MAX
 
     def take(self, interval: Interval, cancelled: Event) -> Optional[Snapshot]:
         """See Snapshots.take."""

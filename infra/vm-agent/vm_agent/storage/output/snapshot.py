@@ -79,6 +79,8 @@ class Snapshots:
         self.half_written = HalfWritten()
         self.open_before: Mapping[str, int] = {}
         """The inodes of files that were open for writing at the beginning of the last round."""
+        self.open_rounds: Mapping[str, int] = {}
+        """In how many successive rounds they were."""
         self._rewritten: Set[str] = set()
         self._unsaved: Dict[str, Tuple[int, int]] = {}
         """The inode and the number of rounds, by name."""
@@ -159,7 +161,12 @@ class Snapshots:
             if only_appends
             or (name in found and self.open_before.get(name) == found[name].inode and is_log_name(name))
         }
-        self.open_before = {name: found[name].inode for name in open_files if name in found}
+        still = {name: found[name].inode for name in open_files if name in found}
+        self.open_rounds = {
+            name: self.open_rounds.get(name, 0) + 1 if self.open_before.get(name) == inode else 1
+            for name, inode in still.items()
+        }
+        self.open_before = still
         return frozenset(logs)
 
     def _finish(self, situation: Situation, capture: Capture) -> Snapshot:

@@ -127,6 +127,13 @@ def find_depending(joint: JointSet, seen: Mapping[str, Iterable[str]], missing: 
     return {kind_of(name) for name in names if not is_log_name(name)}
 
 
+def find_new_kinds(views: Mapping[str, View], joint: JointSet) -> AbstractSet[str]:
+    """Returns the kinds of folders in which nothing has been committed yet."""
+    known = {*joint.base.files, *(name for own in joint.owned.values() for name in own)}
+    new = {kind_of(name) for view in views.values() for name in view.own if not is_log_name(name) and folder_of(name)}
+    return new - {kind_of(name) for name in known} - {WORK_PREFIX}
+
+
 def find_without(views: Mapping[str, View], joint: JointSet, failed: Iterable[str]) -> AbstractSet[str]:
     """
     Returns the new directories that have no file of a replica whose program has failed, although it has saved in others

@@ -268,6 +268,7 @@ class Member:
         if self._is_finishing.is_set():
             self._final_sets += 1
             view = self.files.view(self.files.take_final(self._was_killed))
-            is_whole = all(info and name in own and own[name].generation == info.generation for name, info in view.own.items())
+            saved = {name: info.generation for name, info in own.items()}
+            is_whole = all(info and saved.get(name) == info.generation for name, info in view.own.items())
             if is_whole or self._final_sets >= final_sets_max(self._has_failed):
                 self._is_over.set()

@@ -170,7 +170,7 @@ class OutputSync:
                 upload=UploadTime(step_policy),
                 commit=step_policy,
                 answer_seconds_max=answer_seconds_max,
-                # What was uploaded by then is committed; a later round commits the rest.
+                # The round commits all that is uploaded by then, and a later one the rest.
                 upload_seconds_max=HURRIED_ANSWER_SECONDS_MAX,
                 is_forced=is_forced,
             )

@@ -62,6 +62,10 @@ class Peers:
                     absent_until[replica] = joining_until if lost_at is None else lost_at + ABSENT_SECONDS_MAX
         return {replica: max(0.0, until - now) for replica, until in absent_until.items()}
 
+    def has_joined(self, replica: str) -> bool:
+        """Whether it has been connected at some time."""
+        return replica in self._lost_at or replica in self._channels
+
     def ask(self, kind: str, messages: Dict[str, Message]) -> 'Question':
         """Sends each replica its message, if it is connected."""
         asked: Set[str] = set()

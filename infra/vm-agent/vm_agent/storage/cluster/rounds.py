@@ -17,6 +17,7 @@ from vm_agent.storage.cluster.joint_set import (
     JointSet,
     assign_names,
     find_depending,
+    find_new_kinds,
     find_shared,
     find_without,
     kind_of,
@@ -147,7 +148,7 @@ class Rounds:
         counted = self.count_reports()
         if len(taken.views) > 1 and not self._confirm(taken, timing, ending):
             return Outcome.CHANGED
-        self._hold(taken)
+        self._hold(taken, is_success=ending is not None and not ending.has_failed)
         outcome = self._upload(taken, timing, ending)
         if outcome is Outcome.SAVED:
             self._commit(taken, counted, timing, ending)
@@ -217,10 +218,15 @@ class Rounds:
         self._unfinished = counts
         return {name for (_, name), count in counts.items() if count <= UNFINISHED_ROUNDS_MAX}
 
-    def _hold(self, taken: _Set) -> None:
-        """Keeps the last committed version of what may not belong together."""
+    def _hold(self, taken: _Set, is_success: bool) -> None:
+        """
+        Keeps the last committed version of what may not belong together. A replica that was lost may have begun to save
+        in folders that are new: after a success of the master, they are its results.
+        """
         taken.held |= find_without(taken.views, self._joint, self._failed)
         taken.held_kinds = find_depending(self._joint, self._seen, taken.missing)
+        if not is_success and any(map(self._peers.has_joined, taken.missing)):
+            taken.held_kinds |= find_new_kinds(taken.views, self._joint)
         taken.own = {replica: dict(view.own) for replica, view in taken.views.items()}
         self._keep_held(taken)
 

@@ -1,4 +1,4 @@
-"""What is said of files that a set does not have as their programs wrote them."""
+"""Warnings about files that a set does not have as their programs wrote them."""
 
 from typing import Iterable, Sequence, Set
 

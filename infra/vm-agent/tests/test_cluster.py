@@ -3,6 +3,7 @@ import sys
 import tempfile
 import threading
 import unittest
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Dict
 
@@ -148,6 +149,7 @@ class SaveTest(ClusterTestCase):
         later = self.open(attempt=2)
         state = {'checkpoint': 'step-1'}
         found = {name: agent.read() for name, agent in later.agents.items()}
+        await_true(lambda: 'worker-0' in ' '.join(cluster.master.warnings))
         self.assertEqual(found, {'master-0': state, 'worker-0': {'checkpoint/shard': '1'}, 'worker-1': state})
 
     def test_deletes_no_version_that_the_manifest_names(self) -> None:
@@ -164,6 +166,23 @@ class SaveTest(ClusterTestCase):
         await_true(lambda: self.cloud.objects['p/shard'].body == b'2')
         self.cloud.reject = lambda one: None
         self.assertIn(second.committed()['shard'], ('1', '2'))
+
+
+class RogueMasterTest(ClusterTestCase):
+    """A process without the secret that has the port of the master's agent."""
+
+    def test_no_member_answers_for_it_the_challenge_of_another_member(self) -> None:
+        cluster = self.open()
+        with socket.create_server(('127.0.0.1', cluster.port)) as server:
+            for name in ('worker-0', 'worker-1'):
+                cluster.agents[name].start(0.2)
+            one, other = (Connection(server.accept()[0].detach()) for _ in range(2))
+            one.send_bytes(b'#CHALLENGE#' + bytes(20))
+            one.recv_bytes(256)
+            one.send_bytes(b'#WELCOME#')
+            other.send_bytes(one.recv_bytes(256))
+            one.send_bytes(other.recv_bytes(256))
+            self.assertEqual(one.recv_bytes(256), b'#FAILURE#')
 
 
 class LostTest(ClusterTestCase):

@@ -69,6 +69,7 @@ class Outputs:
         port = 0 if peers is None else int(peers.address.rpartition(':')[2])
         others = Peers(names, port, secret, log)
         rounds = Rounds(vm.directory, self.files, others)
+        rounds.bytes_max = 0 if peers is None else vm.config.limits.disk_bytes_max
         rounds.count_reports = observer.metrics.count_reports
         return OutputSync(self.files, rounds, others)
 

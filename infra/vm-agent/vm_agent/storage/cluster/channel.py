@@ -54,7 +54,7 @@ class Channel:
         """Waits for a message. Raises ChannelClosed."""
         try:
             message = json.loads(self._connection.recv_bytes(MESSAGE_BYTES_MAX).decode('utf-8', 'surrogatepass'))
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, RecursionError) as error:
             raise ChannelClosed(str(error) or 'the connection was closed') from error
         if not isinstance(message, dict):
             raise ChannelClosed('the other side does not speak this protocol')

@@ -34,6 +34,8 @@ WARN_SECONDS = 120.0
 ROUND_TRIES_MAX = 5
 # At its end, how long a replica awaits a master that it is not connected to: usually, that is lost.
 ABSENT_SECONDS_MAX = 5.0
+# How long a failed program's files await a set: the cluster cannot end, or continue, before its exit is reported.
+FAILED_SECONDS_MAX = 15.0
 
 
 class Member:
@@ -109,12 +111,15 @@ class Member:
             self.files.clear_staging()
         self._start_thread()
         self.request_sync()
-        give_up_at = time.monotonic() + policy.seconds_max
-        self._last_contact_at = time.monotonic()
+        ended_at = self._last_contact_at = time.monotonic()
+        give_up_at = ended_at + policy.seconds_max
         while time.monotonic() < give_up_at and not policy.cancelled.is_set():
             if self._is_over.wait(1.0):
                 break
             if self._channel is None and time.monotonic() - self._last_contact_at > ABSENT_SECONDS_MAX:
+                break
+            is_late = self._has_failed and time.monotonic() - ended_at > FAILED_SECONDS_MAX
+            if is_late and not self._is_uploading:
                 break
         self.stop()
         with self._round:

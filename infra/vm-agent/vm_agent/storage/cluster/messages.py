@@ -1,6 +1,6 @@
 """The messages between the agents of a cluster, as JSON objects; the master asks, and the others answer."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, FrozenSet, Mapping, Optional
 
 from vm_agent.storage.directory.manifest import decode_file, encode_file
 from vm_agent.storage.output.local_files import Uploaded, View
@@ -48,8 +48,14 @@ def decode_view(message: Mapping[str, Any], bucket: str) -> View:
     try:
         own = {str(name): _decode(info, bucket) for name, info in message['own'].items()}
         return View(own, frozenset(map(str, message['gone'])), frozenset(map(str, message['unfinished'])))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise Malformed(repr(error)) from error
+
+
+def decode_changed(message: Mapping[str, Any]) -> FrozenSet[str]:
+    """Returns an unknown name if the answer is not valid: something may have changed."""
+    changed = message.get('changed')
+    return frozenset(map(str, changed)) if isinstance(changed, list) else frozenset('?')
 
 
 def encode_uploaded(uploaded: Uploaded) -> Dict[str, Any]:
@@ -68,7 +74,7 @@ def decode_uploaded(message: Mapping[str, Any], bucket: str) -> Uploaded:
         failed = {str(name): str(why) for name, why in message['failed'].items()}
         outage = message['outage']
         return Uploaded(stored, failed, frozenset(map(str, message['rewritten'])), outage and str(outage))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise Malformed(repr(error)) from error
 
 

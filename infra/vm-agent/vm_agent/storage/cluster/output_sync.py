@@ -85,7 +85,7 @@ class OutputSync:
             self.files.clear_staging()
             self._peers.start()
             give_up_at = time.monotonic() + policy.seconds_max
-            ending = Ending(was_killed, SUCCESS_KEY not in marks, marks)
+            ending = Ending(was_killed, SUCCESS_KEY not in marks, marks=marks)
             self._await_others(policy, ending, give_up_at)
             for delay_seconds in backoff_delays():
                 problems = self._run_final(policy, ending, give_up_at)
@@ -102,14 +102,14 @@ class OutputSync:
         ended_at = time.monotonic()
         until = min(give_up_at, ended_at + seconds_max)
         while self._peers.replicas and time.monotonic() < until and not policy.cancelled.is_set():
-            problems = self._run_final(policy, replace(ending, marks=()), until)
+            problems = self._run_final(policy, replace(ending, is_last=False, marks=()), give_up_at)
             is_alone = time.monotonic() - ended_at > FAILED_END_SECONDS_MAX and not problems and not self.rounds.running
             if is_alone or not (problems or self.rounds.running or self._peers.find_missing()):
                 return
             self._is_due.wait(max(0.0, min(1.0, until - time.monotonic())))
             self._is_due.clear()
         if self.rounds.running:
-            names = ', '.join(sorted(self.rounds.running))
+            names = ' and '.join(sorted(self.rounds.running))
             self.files.warn_once(
                 f'The program of {names} was still running {seconds_max:.0f} s after that of the master had ended: its '
                 'files are saved as they are.'

@@ -28,6 +28,7 @@ from vm_agent.storage.cluster.messages import (
     PREPARE,
     UPLOAD,
     Malformed,
+    decode_changed,
     decode_uploaded,
     decode_view,
     encode_objects,
@@ -46,7 +47,7 @@ from vm_agent.storage.transfer.client import SUCCESS_KEY, ObjectInfo, StorageRej
 
 # The time for an answer, besides what is looked for: a scan of many files takes seconds. When the master's VM may be at
 # its end, a replica that does not answer must not cost what the others have.
-ANSWER_SECONDS_MAX, HURRIED_ANSWER_SECONDS_MAX = 30.0, 5.0
+ANSWER_SECONDS_MAX, HURRIED_ANSWER_SECONDS_MAX = 30.0, 3.0
 # After so many intervals without a moment at which nothing changed, directories that keep changing stay as they are.
 TORN_INTERVALS_MAX = 4
 UNFINISHED_ROUNDS_MAX = 4
@@ -80,6 +81,8 @@ class Ending:
 
     was_killed: bool
     has_failed: bool
+    is_last: bool = True
+    """Whether no other replica is awaited any more."""
     marks: Tuple[str, ...] = ()
     """For the manifest, when everything is uploaded."""
 
@@ -121,6 +124,8 @@ class Rounds:
         """How often the program had reported each metric when the committed files were written; see Manifest."""
         self.count_reports: Callable[[], Mapping[str, int]] = dict
         """Returns the same until now."""
+        self.bytes_max = 0
+        """The bytes that the disk of each replica may hold; 0 if unknown."""
         self.problems: Mapping[str, str] = {}
         """Why files could not be saved in the last round, by name."""
         self.running: AbstractSet[str] = frozenset()
@@ -198,7 +203,7 @@ class Rounds:
         question = self._peers.ask(CONFIRM, {replica: {} for replica in others})
         changed = {MASTER: self._files.find_changed(taken.snapshot) if ending is None else frozenset()}
         found = question.answers(timing.answer_seconds_max, timing.cancelled)
-        changed.update({one: frozenset(map(str, answer.get('changed', ()))) for one, answer in found.items()})
+        changed.update({one: decode_changed(answer) for one, answer in found.items()})
         unanswered = others - found.keys()
         if (any(changed.values()) and not timing.is_forced) or (unanswered and ending is None):
             return False
@@ -243,7 +248,7 @@ class Rounds:
             own[name] = committed
 
     def _upload(self, taken: _Set, timing: Timing, ending: Optional[Ending]) -> Outcome:
-        targets = self._find_targets(taken, uploads_held=ending is not None)
+        targets = self._find_targets(taken, uploads_held=ending is not None and ending.is_last)
         if targets.get(MASTER):
             self._directory.check_claim(timing.commit())
         seconds_max = timing.upload.policy().seconds_max
@@ -299,7 +304,7 @@ class Rounds:
 
     def _commit(self, taken: _Set, counted: Mapping[str, int], timing: Timing, ending: Optional[Ending]) -> None:
         """Writes the manifest, unless it is the same."""
-        self._hold_incomplete(taken, timing.commit(), is_last=ending is not None)
+        self._hold_incomplete(taken, timing.commit(), is_last=ending is not None and ending.is_last)
         joint = self._propose(taken)
         manifest = joint.to_manifest()
         changed = find_different(self._committed, manifest.files)
@@ -312,6 +317,7 @@ class Rounds:
         elif marks:
             self._mark_end(manifest, timing.commit(), marks)
         self._warnings.add_conflicts(manifest)
+        self._warnings.add_size(manifest, self.bytes_max)
         self._joint, self._committed, self._number = joint, manifest.files, manifest.set_number
         self._files.record_committed(joint.owned.get(MASTER, {}), taken.snapshot)
         self._tell_committed(taken, joint)

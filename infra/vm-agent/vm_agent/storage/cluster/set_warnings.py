@@ -1,14 +1,17 @@
 """Warnings about files that a set does not have as their programs wrote them."""
 
-from typing import Iterable, Sequence, Set
+from typing import Dict, Iterable, Sequence, Set
 
 from vm_agent.storage.cluster.framework_index import Incomplete
 from vm_agent.storage.cluster.joint_set import without_numbers
 from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.directory.object_names import replica_name_of
 from vm_agent.storage.output.local_files import LocalFiles
+from vm_agent.storage.output.output_files import parents_of
 
 NAMES_SHOWN_MAX = 3
+INCOMPLETE_ROUNDS_MAX = 5
+FULL_SHARE = 0.8
 ALLOW_TCP = 'Allow TCP between the VMs of the job.'
 
 
@@ -18,6 +21,7 @@ class SetWarnings:
     def __init__(self, files: LocalFiles) -> None:
         self._files = files
         self._told: Set[str] = set()
+        self._incomplete: Dict[str, int] = {}
 
     def add_absent(self, replicas: Iterable[str]) -> None:
         self._files.warn_unsaved(
@@ -41,9 +45,22 @@ class SetWarnings:
         if is_last:
             remedy = 'Save all files that an index names, or delete the index. All files are in the job directory.'
             self._files.warn_unsaved(message, remedy)
-        elif kind not in self._told:
-            self._told.add(kind)
-            self._files.warn_once(message)
+        else:
+            # In a healthy save, the index is there before the last shard.
+            self._incomplete[kind] = self._incomplete.get(kind, 0) + 1
+            if self._incomplete[kind] == INCOMPLETE_ROUNDS_MAX:
+                self._files.warn_once(message)
+
+    def add_size(self, manifest: Manifest, bytes_max: int) -> None:
+        """Every replica restores all files, though its program has written only a part of them."""
+        size_bytes = sum(info.size_bytes for info in manifest.files.values())
+        if size_bytes > FULL_SHARE * bytes_max > 0 and 'size' not in self._told:
+            self._told.add('size')
+            self._files.warn_unsaved(
+                f'The files of all replicas have {size_bytes} bytes, and each replica restores all of them after an '
+                f'interruption: of its disk, {bytes_max} bytes may be used.',
+                'Request a larger boot disk (bootDiskSizeGb), or delete older checkpoints.',
+            )
 
     def add_conflicts(self, manifest: Manifest) -> None:
         """Says once of each replica that it writes other files under the names of another replica's."""
@@ -62,7 +79,10 @@ class SetWarnings:
 
 def _has_same_bytes(manifest: Manifest, name: str, other: str) -> bool:
     one, two = manifest.files.get(name), manifest.files[other]
-    return one is None or (one.size_bytes, one.crc32c) == (two.size_bytes, two.crc32c)
+    if one is None:
+        # Another replica may have a file where this one has a folder.
+        return manifest.files.keys().isdisjoint(parents_of(name))
+    return (one.size_bytes, one.crc32c) == (two.size_bytes, two.crc32c)
 
 
 def shorten(names: Sequence[str]) -> str:

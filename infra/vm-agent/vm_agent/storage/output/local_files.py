@@ -12,7 +12,7 @@ from vm_agent.logs.once_log import OnceLog
 from vm_agent.program.json_file import replace_json
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest, decode_file, decode_manifest, encode_file, encode_manifest
-from vm_agent.storage.directory.object_names import local_name
+from vm_agent.storage.directory.object_names import WORK_PREFIX, local_name
 from vm_agent.storage.output.half_written import HalfWritten
 from vm_agent.storage.output.open_files import is_log_name
 from vm_agent.storage.output.output_changes import Saved, SavedFile
@@ -149,7 +149,9 @@ class LocalFiles:
 
     def _is_kept_open(self, name: str) -> bool:
         """Whether the program keeps a file open, and is not just writing it: every part of it may be of use."""
-        return name not in self._saved.files and self._snapshots.open_rounds.get(name, 0) > HELD_ROUNDS_MAX
+        known = {'', WORK_PREFIX.rstrip('/'), *map(parent_of, self._saved.committed)}
+        is_new = name not in self._saved.files and parent_of(name) in known
+        return is_new and self._snapshots.open_rounds.get(name, 0) > HELD_ROUNDS_MAX
 
     def take(self, interval: Interval, cancelled: Event) -> Optional[Snapshot]:
         """See Snapshots.take."""
@@ -236,8 +238,11 @@ class LocalFiles:
         present = {*snapshot.files, *snapshot.held, *self.tree.find_held(self._saved.committed)}
         restored = {name: info for name, info in self._restored.items() if name in present and name not in own}
         self._saved.committed = {**restored, **own}
+        # A file that is held back is not uploaded again while it is as it was.
         self._saved.files = {
-            name: file for name, file in self._saved.files.items() if name in self._saved.committed
+            name: file
+            for name, file in self._saved.files.items()
+            if name in self._saved.committed or snapshot.files.get(name) == file.stamp
         }
 
     def _name_of(self, info: ObjectInfo) -> str:

@@ -42,6 +42,7 @@ class Agent:
 
     def __init__(self, cluster: 'Cluster', replica: str) -> None:
         self.replica = replica
+        self.is_cluster = len(cluster.replicas) > 1
         self.home = cluster.home / f'attempt-{cluster.attempt}' / replica
         self.output = self.home / 'output'
         self.output.mkdir(parents=True)
@@ -67,7 +68,7 @@ class Agent:
     def restore(self) -> List[str]:
         """Claims the directory on the master; returns the names of the restored files."""
         claimed = self.directory.claim(POLICY) if self.replica == MASTER else self.directory.read_manifest(POLICY)
-        restore = Restore(self.directory, self.files.tree, BYTES_MAX, POLICY, self._log, self.replica)
+        restore = Restore(self.directory, self.files.tree, BYTES_MAX, POLICY, self._log, self.replica, self.is_cluster)
         restored = restore.run(claimed)
         self.files.record_restored(restored, claimed)
         self.files.write_restored(self.home / 'restored.json')

@@ -1,3 +1,4 @@
+import json
 import socket
 import sys
 import tempfile
@@ -166,6 +167,31 @@ class SaveTest(ClusterTestCase):
         await_true(lambda: self.cloud.objects['p/shard'].body == b'2')
         self.cloud.reject = lambda one: None
         self.assertIn(second.committed()['shard'], ('1', '2'))
+
+
+class IndexTest(ClusterTestCase):
+    INDEX = json.dumps({'weight_map': {'a': 'm-1.safetensors', 'b': 'm-2.safetensors'}})
+
+    def test_commits_a_checkpoint_when_every_file_is_there_that_its_index_names(self) -> None:
+        cluster = self.open(count=2)
+        cluster.start()
+        cluster.master.write('m/m.safetensors.index.json', self.INDEX)
+        cluster.master.write('m/m-1.safetensors', '1')
+        cluster.master.write('report', '1')
+        cluster.await_commit(lambda files: files == {'report': '1'})
+        cluster.agents['worker-0'].write('m/m-2.safetensors', '2')
+        cluster.await_commit(lambda files: len(files) == 4)
+
+    def test_restores_no_checkpoint_of_which_only_the_master_was_saved(self) -> None:
+        single = self.open(count=1)
+        single.start()
+        single.master.write('m/m.safetensors.index.json', self.INDEX)
+        single.master.write('m/m-1.safetensors', '1')
+        single.master.write('report', '1')
+        single.await_commit(lambda files: len(files) == 3)
+        cluster = self.open(count=2, attempt=2)
+        self.assertEqual([agent.read() for agent in cluster.agents.values()], [{'report': '1'}] * 2)
+        self.assertEqual(len(cluster.committed()), 3)
 
 
 class RogueMasterTest(ClusterTestCase):

@@ -106,7 +106,8 @@ class Outputs:
             return
         try:
             directory, space = self._vm.directory, self._measure_space()
-            restore = Restore(directory, self.tree, space, setup.policy, self._log, self.files.replica)
+            is_cluster = self._vm.config.peers is not None
+            restore = Restore(directory, self.tree, space, setup.policy, self._log, self.files.replica, is_cluster)
             restored = restore.run(claimed)
         except StorageRejected as error:
             setup.supervisor.check()

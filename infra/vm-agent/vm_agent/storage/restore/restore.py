@@ -63,6 +63,8 @@ class Restore:
     policy: RetryPolicy
     log: Callable[[str, str], None]
     replica: str = MASTER
+    is_cluster: bool = False
+    """Whether the files may be those of one replica of several, as earlier versions have saved them."""
 
     def run(self, claimed: Manifest) -> Dict[str, ObjectInfo]:
         """
@@ -76,7 +78,8 @@ class Restore:
         live = {name: info for name, info in found.items() if local_name(name, self.replica) is not None}
         for name, info in live.items():
             self.directory.record_live(name, info)
-        committed = select_objects(live, self._without_incomplete(claimed), self.replica)
+        complete = self._without_incomplete(claimed) if self.is_cluster else claimed
+        committed = select_objects(live, complete, self.replica)
         selected = {name: info for name, info in committed.items() if self._has_place(name, info)}
         total_bytes = sum(info.size_bytes for info in selected.values())
         self._check_space(selected, total_bytes)

@@ -46,11 +46,11 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   tuning: { what: 'regrets of the optimizer on 25 problems, next to random trials and TPE', measure: benchTuning },
   'early-stopping': { what: 'training that early stopping saves, and its regret', measure: benchEarlyStopping },
   cluster: {
-    what: 'start and control-plane cost of clusters of up to 32 replicas, next to one',
+    what: 'start and control-plane cost of clusters of up to 32 replicas',
     measure: benchCluster,
   },
   'shared-outputs': {
-    what: 'time until the shards of three replicas are durable, next to bare uploads',
+    what: 'time until the shards of three replicas are durable',
     measure: benchSharedOutputs,
   },
   'tuning-pipeline': { what: 'latency and billed calls of a trial, next to a job', measure: benchTuningPipeline },

@@ -108,8 +108,8 @@ describe("the proxy of a VM, for Google's hosts", () => {
     const started = await send(STORAGE, `POST ${path}`, ['Content-Length: 0']);
     const [, session = ''] = /\r\nLocation: https:\/\/storage\.googleapis\.com(\/\S+)\r\n/.exec(started) ?? [];
     expect(session).toContain('upload_id=');
-    const chunk = ['Content-Range: bytes 0-2/*', 'Content-Length: 3', 'abc'];
-    expect(await send(STORAGE, `PUT ${session}`, chunk)).toContain('\r\nRange: bytes=0-2\r\n');
+    const chunk = ['Content-Range: bytes 0-262143/*', 'Content-Length: 262144', 'a'.repeat(262_144)];
+    expect(await send(STORAGE, `PUT ${session}`, chunk)).toContain('\r\nRange: bytes=0-262143\r\n');
   });
 
   it.each([

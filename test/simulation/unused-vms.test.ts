@@ -71,15 +71,19 @@ it('fails a cluster larger than a quota after one round', async () => {
   }
 });
 
-it.each<{ readonly what: string; readonly limit: SimulatedLimit; readonly code: string }>([
-  { what: 'others use a part of the quota', limit: PARTLY_USED, code: 'MAX_WAIT_TIME_EXCEEDED' },
-  { what: 'others use the whole quota', limit: USED_UP, code: 'MAX_WAIT_TIME_EXCEEDED' },
-  { what: 'there is capacity for a part of the cluster', limit: PARTLY_FULL, code: 'UNUSED_VM_LIMIT_EXCEEDED' },
-])('bounds the VM minutes without a program if $what', async ({ limit, code }) => {
+const WAITED = 'MAX_WAIT_TIME_EXCEEDED';
+const UNUSED = 'UNUSED_VM_LIMIT_EXCEEDED';
+
+it.each<{ readonly what: string; readonly limit: SimulatedLimit; readonly codes: readonly string[] }>([
+  // Whichever comes first: about one round in half an hour.
+  { what: 'others use a part of the quota', limit: PARTLY_USED, codes: [WAITED, UNUSED] },
+  { what: 'others use the whole quota', limit: USED_UP, codes: [WAITED] },
+  { what: 'there is capacity for a part of the cluster', limit: PARTLY_FULL, codes: [UNUSED] },
+])('bounds the VM minutes without a program if $what', async ({ limit, codes }) => {
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const { cause, minutes } = await runCluster(seed, { limit });
     expect(minutes, `seed ${seed}`).toBeLessThanOrEqual(MINUTES_MAX);
-    expect(cause?.code, `seed ${seed}`).toBe(code);
+    expect(codes, `seed ${seed}`).toContain(cause?.code);
   }
 });
 
@@ -87,7 +91,7 @@ it('bounds the number of VMs without a program, whatever fails', async () => {
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const { cause, vms } = await runCluster(seed, { limit: PARTLY_FULL, hasFaults: true });
     expect(vms, `seed ${seed}`).toBeLessThanOrEqual(VMS_MAX);
-    expect(cause?.code, `seed ${seed}`).toBe('UNUSED_VM_LIMIT_EXCEEDED');
+    expect(cause?.code, `seed ${seed}`).toBe(UNUSED);
   }
 });
 

@@ -106,9 +106,9 @@ def find_shared(
 ) -> AbstractSet[str]:
     """
     Returns the directories of these files in which several replicas write. `changed` has the files that replicas have
-    written since their views.
+    written since their views. Logs do not count.
     """
-    folders = {parent_of(name) for name in names}
+    folders = {parent_of(name) for name in names if not is_log_name(name)}
     writers: Dict[str, Set[str]] = {}
     for replica, view in views.items():
         for name in (*view.own, *view.unfinished, *changed.get(replica, ())):

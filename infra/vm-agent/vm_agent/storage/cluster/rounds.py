@@ -274,7 +274,7 @@ class Rounds:
         held = sorted(target for found in targets.values() for name, target in found.items() if taken.is_held(name))
         if held:
             self._warnings.add_held(held, taken.missing)
-        taken.held |= find_shared(taken.views, filter(lambda name: not is_log_name(name), problems))
+        taken.held |= find_shared(taken.views, problems)
         self._keep_held(taken)
         return Outcome.SAVED
 

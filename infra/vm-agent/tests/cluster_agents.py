@@ -1,5 +1,7 @@
 """The agents of a cluster in one process: each with its own files, one bucket, and real connections between them."""
 
+import random
+import secrets
 import socket
 import time
 from pathlib import Path
@@ -22,12 +24,19 @@ from vm_agent.storage.transfer.client import Author
 
 POLICY = RetryPolicy(tries_max=5, seconds_max=30)
 BYTES_MAX = 1_000_000_000
-SECRET = '5e' * 32
+# Below the ports that operating systems give to outgoing connections.
+PORTS = range(10_000, 30_000)
 
 
 def free_port() -> int:
-    with socket.create_server(('127.0.0.1', 0)) as server:
-        return int(server.getsockname()[1])
+    while True:
+        port = random.choice(PORTS)
+        try:
+            socket.create_server(('', port)).close()
+            return port
+        except OSError:
+            # Another test has it.
+            continue
 
 
 def await_true(holds: Callable[[], bool], seconds_max: float = 20.0) -> None:
@@ -62,7 +71,7 @@ class Agent:
         if replica != MASTER:
             return Member(self.directory, self.files, f'127.0.0.1:{cluster.port}', lambda: cluster.secrets[replica])
         others = [name for name in cluster.replicas if name != MASTER]
-        peers = Peers(others, cluster.port, lambda: SECRET, self._log)
+        peers = Peers(others, cluster.port, lambda: cluster.secret, self._log)
         return OutputSync(self.files, cluster.rounds_type(self.directory, self.files, peers), peers)
 
     def restore(self) -> List[str]:
@@ -112,7 +121,9 @@ class Cluster:
         self.rounds_type = rounds_type
         self.port = free_port()
         self.replicas: Sequence[str] = [MASTER, *(f'worker-{index}' for index in range(count - 1))]
-        self.secrets = dict.fromkeys(self.replicas, SECRET)
+        # Another test may have the same port later.
+        self.secret = secrets.token_hex(32)
+        self.secrets = dict.fromkeys(self.replicas, self.secret)
         self.agents = {replica: Agent(self, replica) for replica in self.replicas}
         self.restored = {replica: agent.restore() for replica, agent in self.agents.items()}
 

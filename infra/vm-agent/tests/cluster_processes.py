@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, List, Mapping, Optional, Sequence, Type
 
-from cluster_agents import SECRET, Agent, Cluster, free_port
+from cluster_agents import Agent, Cluster, free_port
 from saving_program import Torn, decode, encode, write
 from vm_agent.http.cached_token import CachedToken
 from vm_agent.http.retry import RetryPolicy
@@ -131,6 +132,7 @@ class Site(Cluster):
     replicas: Sequence[str]
     rounds_type: Type[Rounds]
     attempt: int = 1
+    secret: str = field(default_factory=lambda: token_hex(32))
 
     @property
     def cloud(self) -> Any:
@@ -138,7 +140,7 @@ class Site(Cluster):
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        return dict.fromkeys(self.replicas, SECRET)
+        return dict.fromkeys(self.replicas, self.secret)
 
     def connect(self) -> Storage:
         return Storage(self.storage_url, CachedToken(lambda: ('token', time.time() + 3_600)))

@@ -304,7 +304,12 @@ class LostTest(ClusterTestCase):
     def test_strangers_that_say_nothing_keep_no_replica_out(self) -> None:
         cluster = self.open(count=2)
         cluster.master.start(0.2)
-        await_true(lambda: socket.socket().connect_ex(('127.0.0.1', cluster.port)) == 0)
+
+        def is_open() -> bool:
+            with socket.socket() as client:
+                return client.connect_ex(('127.0.0.1', cluster.port)) == 0
+
+        await_true(is_open)
         strangers = [socket.create_connection(('127.0.0.1', cluster.port)) for _ in range(STRANGERS_MAX)]
         cluster.agents['worker-0'].write('model', '1')
         cluster.agents['worker-0'].start(0.2)

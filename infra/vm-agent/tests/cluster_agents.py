@@ -81,8 +81,7 @@ class Agent:
         restored = restore.run(claimed)
         self.files.record_restored(restored, claimed)
         self.files.write_restored(self.home / 'restored.json')
-        if isinstance(self.sync, OutputSync):
-            self.sync.rounds.resume(claimed)
+        self.sync.resume(claimed)
         return sorted(restored)
 
     def reboot(self, cluster: 'Cluster') -> None:
@@ -90,8 +89,7 @@ class Agent:
         self.close()
         self._boot(cluster)
         self.files.record_reboot(self.directory.read_manifest(POLICY), self.home / 'restored.json')
-        if isinstance(self.sync, OutputSync):
-            self.sync.rounds.resume(cluster.manifest())
+        self.sync.resume(cluster.manifest())
 
     def close(self) -> None:
         """The VM is gone."""

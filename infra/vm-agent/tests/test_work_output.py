@@ -73,7 +73,7 @@ class Vm:
     def restore(self) -> List[str]:
         restored = Restore(self.directory, self.tree, GIB, POLICY, lambda text, severity: None).run(self.claimed)
         self.sync.files.record_restored(restored, self.claimed)
-        self.sync.rounds.resume(self.claimed)
+        self.sync.resume(self.claimed)
         return sorted(restored)
 
 

@@ -5,7 +5,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Mapping, Optional, Tuple, Union
+from typing import Callable, Optional, Tuple, Union
 
 from vm_agent.control.launcher import Setup
 from vm_agent.control.observer import Observer
@@ -73,11 +73,6 @@ class Outputs:
         rounds.count_reports = observer.metrics.count_reports
         return OutputSync(self.files, rounds, others)
 
-    @property
-    def reports(self) -> Mapping[str, int]:
-        """See Rounds; empty but for the master."""
-        return self.sync.rounds.reports if isinstance(self.sync, OutputSync) else {}
-
     def claim(self, setup: Setup) -> Manifest:
         """Claims the job directory, which shows that it can be written before anything is run for it."""
         directory, is_master = self._vm.directory, self._vm.config.spec.is_master
@@ -115,18 +110,14 @@ class Outputs:
         self.files.record_restored(restored, claimed)
         self.files.write_restored(self._vm.home / RESTORED_FILE)
         self._is_open = True
-        self._begin(claimed if restored else replace(claimed, reports={}))
+        self.sync.resume(claimed if restored else replace(claimed, reports={}))
         state.update(is_restored=True, has_restored=bool(restored))
 
     def _resume(self, manifest: Manifest) -> None:
         """Continues after a reboot from what was committed."""
         self._is_open = True
         self.files.record_reboot(manifest, self._vm.home / RESTORED_FILE)
-        self._begin(manifest)
-
-    def _begin(self, manifest: Manifest) -> None:
-        if isinstance(self.sync, OutputSync):
-            self.sync.rounds.resume(manifest)
+        self.sync.resume(manifest)
 
     def open_folder(self, folder: Optional[Path]) -> None:
         """

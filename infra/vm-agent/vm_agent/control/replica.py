@@ -42,7 +42,7 @@ class Replica:
             self._await_cluster()
         self.outputs.start(setup.supervisor)
         setup.supervisor.check()
-        started_at = self.observer.start_program(state.current, self.outputs.reports)
+        started_at = self.observer.start_program(state.current, self.outputs.sync.reports)
         for note in config.notes:
             setup.log(note, 'WARNING')
         state.update(program_started_at=started_at)

@@ -5,7 +5,10 @@ import posixpath
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple
 
+from vm_agent.http.retry import RetryPolicy
 from vm_agent.storage.cluster.pickle_reader import read_pickle
+from vm_agent.storage.directory.job_directory import JobDirectory
+from vm_agent.storage.transfer.client import ObjectInfo
 
 # An index of torch for 70 billion parameters with Adam has 20 MB at 64 ranks; it is read in 4 s and 300 MB.
 INDEX_BYTES_MAX = 32 * 2**20
@@ -45,6 +48,14 @@ def find_incomplete(files: Mapping[str, int], read: Callable[[str], Optional[byt
         if missing:
             found[index] = Incomplete(frozenset(ends) | {index}, tuple(missing))
     return found
+
+
+def read_incomplete(
+    directory: JobDirectory, files: Mapping[str, ObjectInfo], policy: RetryPolicy
+) -> Dict[str, Incomplete]:
+    """Returns the same of objects of a job directory. Raises StorageRejected or TransientError."""
+    sizes = {name: info.size_bytes for name, info in files.items()}
+    return find_incomplete(sizes, lambda name: directory.storage.read_version(files[name], policy))
 
 
 def _read_ends(index: str, content: bytes) -> Dict[str, int]:

@@ -5,7 +5,7 @@ is a cluster of one.
 
 import re
 from types import MappingProxyType
-from typing import AbstractSet, Dict, Iterable, List, Mapping, Sequence, Set
+from typing import AbstractSet, Callable, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.directory.object_names import WORK_PREFIX, local_name, replica_name_of
@@ -14,13 +14,14 @@ from vm_agent.storage.output.open_files import is_log_name
 from vm_agent.storage.output.output_files import parent_of, parents_of
 from vm_agent.storage.transfer.client import ObjectInfo
 
+
 class JointSet:
     """The changes that the replicas of one attempt have made to the manifest from which it began."""
 
-    def __init__(self, base: Manifest, prefix: str) -> None:
-        """`prefix` is that of the job directory."""
+    def __init__(self, base: Manifest, name_of: Callable[[ObjectInfo], str]) -> None:
+        """`name_of` returns the name of an object below the job directory."""
         self.base = base
-        self._prefix = prefix
+        self.name_of = name_of
         self.owned: Dict[str, Dict[str, ObjectInfo]] = {}
         """The files that replicas have written in this attempt, in their committed versions."""
         self.gone: Dict[str, AbstractSet[str]] = {}
@@ -37,7 +38,7 @@ class JointSet:
         self.gone[MASTER] = self.base.files.keys() - manifest.files.keys()
 
     def copy(self) -> 'JointSet':
-        copied = JointSet(self.base, self._prefix)
+        copied = JointSet(self.base, self.name_of)
         copied.owned, copied.gone = dict(self.owned), dict(self.gone)
         return copied
 
@@ -48,7 +49,7 @@ class JointSet:
         writers = {name: replica for name, replica in self.base.writers.items() if name in files}
         for replica, own in self.owned.items():
             for info in own.values():
-                name = info.name[len(self._prefix) :]
+                name = self.name_of(info)
                 files[name] = info
                 writers[name] = replica
         return Manifest(None, files, writers={name: one for name, one in writers.items() if one != MASTER})
@@ -64,7 +65,7 @@ def assign_names(views: Mapping[str, View], joint: JointSet) -> Dict[str, Dict[s
     for replica, own in joint.owned.items():
         if replica not in views:
             for name, info in own.items():
-                if not info.name.endswith(replica_name_of(replica, name)):
+                if joint.name_of(info) == name:
                     places.take(replica, name)
     assigned: Dict[str, Dict[str, str]] = {}
     for replica, view in views.items():
@@ -109,11 +110,8 @@ def find_shared(
     written since their views. Logs do not count.
     """
     folders = {parent_of(name) for name in names if not is_log_name(name)}
-    writers: Dict[str, Set[str]] = {}
-    for replica, view in views.items():
-        for name in (*view.own, *view.unfinished, *changed.get(replica, ())):
-            if not is_log_name(name):
-                writers.setdefault(parent_of(name), set()).add(replica)
+    written = {one: (*view.own, *view.unfinished, *changed.get(one, ())) for one, view in views.items()}
+    writers = _find_writers((replica, name) for replica, names in written.items() for name in names)
     return {folder for folder in folders if len(writers.get(folder, ())) > 1}
 
 
@@ -139,15 +137,11 @@ def find_without(views: Mapping[str, View], joint: JointSet, failed: Iterable[st
     Returns the new directories that have no file of a replica whose program has failed, although it has saved in others
     of their kind: checkpoints that others have begun, or completed for their part, after its end.
     """
-    writers: Dict[str, Set[str]] = {}
-    for replica, own in (*joint.owned.items(), *((replica, view.own) for replica, view in views.items())):
-        for name in own:
-            if not is_log_name(name):
-                writers.setdefault(parent_of(name), set()).add(replica)
-    for name in joint.base.files:
-        writers.setdefault(parent_of(name), set()).add(joint.base.writers.get(name, MASTER))
-    committed = {parent_of(name) for own in joint.owned.values() for name in own}
-    new = writers.keys() - committed - {parent_of(name) for name in joint.base.files}
+    committed = [(joint.base.writers.get(name, MASTER), name) for name in joint.base.files]
+    committed += [(replica, name) for replica, own in joint.owned.items() for name in own]
+    viewed = [(replica, name) for replica, view in views.items() for name in view.own]
+    writers = _find_writers([*committed, *viewed])
+    new = writers.keys() - {parent_of(name) for _, name in committed}
     kinds = {replica: {without_numbers(one) for one, own in writers.items() if replica in own} for replica in failed}
     return {
         folder
@@ -155,6 +149,15 @@ def find_without(views: Mapping[str, View], joint: JointSet, failed: Iterable[st
         for replica, own in kinds.items()
         if folder and replica not in writers[folder] and without_numbers(folder) in own
     }
+
+
+def _find_writers(files: Iterable[Tuple[str, str]]) -> Dict[str, Set[str]]:
+    """Returns, by directory, the replicas that have written files in it; logs do not count. `files` has both names."""
+    writers: Dict[str, Set[str]] = {}
+    for replica, name in files:
+        if not is_log_name(name):
+            writers.setdefault(parent_of(name), set()).add(replica)
+    return writers
 
 
 def kind_of(name: str) -> str:

@@ -4,7 +4,7 @@ import queue
 import threading
 import time
 from contextlib import contextmanager
-from typing import Callable, Dict, Iterator, Optional, Tuple
+from typing import Callable, Dict, Iterator, Mapping, Optional, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.cluster.channel import Channel, ChannelClosed, Message, MessageTooLarge, connect
@@ -21,9 +21,11 @@ from vm_agent.storage.cluster.messages import (
     encode_view,
     final_sets_max,
 )
+from vm_agent.storage.cluster.output_sync import ROUND_TRIES_MAX
 from vm_agent.storage.cluster.set_warnings import ALLOW_TCP
 from vm_agent.storage.directory.job_directory import Fenced, JobDirectory
-from vm_agent.storage.directory.object_names import is_restorable, replica_name_of
+from vm_agent.storage.directory.manifest import Manifest
+from vm_agent.storage.directory.object_names import own_names, replica_name_of
 from vm_agent.storage.output.local_files import LocalFiles, Uploaded, UploadTime
 from vm_agent.storage.output.snapshot import Interval, Snapshot
 from vm_agent.storage.transfer.client import SUCCESS_KEY, ObjectInfo, StorageRejected
@@ -31,7 +33,6 @@ from vm_agent.storage.transfer.client import SUCCESS_KEY, ObjectInfo, StorageRej
 CONNECT_DELAY_SECONDS = 2.0
 # Without a connection for so long, a warning says so.
 WARN_SECONDS = 120.0
-ROUND_TRIES_MAX = 5
 # At its end, how long a replica awaits a master that it is not connected to: usually, that is lost.
 ABSENT_SECONDS_MAX = 5.0
 # How long a failed program's files await a set: the cluster cannot end, or continue, before its exit is reported.
@@ -42,6 +43,8 @@ class Member:
     def __init__(self, directory: JobDirectory, files: LocalFiles, address: str, secret: Callable[[], str]) -> None:
         """`address` is that of the master's agent, host:port. `secret` returns that of the attempt; empty if unknown."""
         self.files = files
+        self.reports: Mapping[str, int] = {}
+        """Only the master's metrics are those of a trial."""
         self._directory = directory
         directory.is_shared = True
         self._address = address
@@ -61,6 +64,9 @@ class Member:
         self._is_finishing = threading.Event()
         self._is_over = threading.Event()
         """Set when everything is committed, or nothing more can be."""
+
+    def resume(self, _manifest: Manifest) -> None:
+        """The master's agent alone knows the whole set."""
 
     def start(self, _interval_seconds: float, on_fenced: Callable[[Fenced], None]) -> None:
         """Answers the master's agent until `finish`, or until a later attempt has claimed the directory."""
@@ -246,8 +252,7 @@ class Member:
 
     def _upload(self, targets: Dict[str, str], seconds_max: float) -> Uploaded:
         snapshot = self._snapshot
-        own = {name: (name, replica_name_of(self.files.replica, name)) for name in targets}
-        is_own = all(is_restorable(name) and target in own[name] for name, target in targets.items())
+        is_own = all(target in own_names(self.files.replica, name) for name, target in targets.items())
         if snapshot is None or not is_own or not targets.keys() <= snapshot.files.keys():
             return Uploaded({}, rewritten=frozenset(targets))
         is_final = self._is_finishing.is_set()

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, FrozenSet, Mapping, Optional
 
-from vm_agent.storage.directory.manifest import decode_file, encode_file
+from vm_agent.storage.directory.manifest import decode_object, encode_object
 from vm_agent.storage.output.local_files import Uploaded, View
 from vm_agent.storage.transfer.client import ObjectInfo
 
@@ -88,8 +88,8 @@ def decode_objects(objects: Any, bucket: str) -> Dict[str, Optional[ObjectInfo]]
 
 
 def _encode(info: Optional[ObjectInfo]) -> Any:
-    return None if info is None else {'object': info.name, **encode_file(info)}
+    return None if info is None else encode_object(info)
 
 
 def _decode(info: Any, bucket: str) -> Optional[ObjectInfo]:
-    return None if info is None else decode_file(info, bucket, str(info['object']))
+    return None if info is None else decode_object(info, bucket)

@@ -4,7 +4,8 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Callable, Iterator, Tuple
+from itertools import count
+from typing import Callable, Iterator, Mapping, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError, backoff_delays
 from vm_agent.storage.cluster.peers import Peers
@@ -18,6 +19,7 @@ from vm_agent.storage.cluster.rounds import (
     Timing,
 )
 from vm_agent.storage.directory.job_directory import Fenced
+from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.output.local_files import LocalFiles, UploadTime
 from vm_agent.storage.output.snapshot import Interval
 from vm_agent.storage.transfer.client import SUCCESS_KEY, StorageRejected
@@ -40,13 +42,22 @@ END_SECONDS_MAX, FAILED_END_SECONDS_MAX = 30.0, 5.0
 class OutputSync:
     def __init__(self, files: LocalFiles, rounds: Rounds, peers: Peers) -> None:
         self.files = files
-        self.rounds = rounds
+        self._rounds = rounds
         self._peers = peers
         self._torn_intervals = 0
         self._round = threading.Lock()
         self._is_finishing = threading.Event()
         self._is_due = threading.Event()
         peers.on_due = self.request_sync
+
+    @property
+    def reports(self) -> Mapping[str, int]:
+        """See Rounds."""
+        return self._rounds.reports
+
+    def resume(self, manifest: Manifest) -> None:
+        """See Rounds. The files know already what of it is theirs."""
+        self._rounds.resume(manifest)
 
     def start(self, interval_seconds: float, on_fenced: Callable[[Fenced], None]) -> None:
         """Syncs at every interval until `finish`, or until a later attempt has claimed the directory."""
@@ -103,13 +114,14 @@ class OutputSync:
         until = min(give_up_at, ended_at + seconds_max)
         while self._peers.replicas and time.monotonic() < until and not policy.cancelled.is_set():
             problems = self._run_final(policy, replace(ending, is_last=False, marks=()), give_up_at)
-            is_alone = time.monotonic() - ended_at > FAILED_END_SECONDS_MAX and not problems and not self.rounds.running
-            if is_alone or not (problems or self.rounds.running or self._peers.find_missing()):
+            is_waiting = bool(problems or self._rounds.running)
+            awaits_lost = time.monotonic() - ended_at <= FAILED_END_SECONDS_MAX and bool(self._peers.find_missing())
+            if not (is_waiting or awaits_lost):
                 return
             self._is_due.wait(max(0.0, min(1.0, until - time.monotonic())))
             self._is_due.clear()
-        if self.rounds.running:
-            names = ' and '.join(sorted(self.rounds.running))
+        if self._rounds.running:
+            names = ' and '.join(sorted(self._rounds.running))
             self.files.warn_once(
                 f'The program of {names} was still running {seconds_max:.0f} s after that of the master had ended: its '
                 'files are saved as they are.'
@@ -136,7 +148,7 @@ class OutputSync:
     def _sync(self, interval_seconds: float, policy: RetryPolicy) -> None:
         """Saves one set. While the programs change files, another round begins at once, as long as an interval."""
         started_at = time.monotonic()
-        for number in range(1_000_000):
+        for number in count():
             timing = Timing(
                 interval=Interval(interval_seconds, is_first=number == 0 or not self._peers.replicas),
                 cancelled=self._is_finishing,
@@ -144,8 +156,8 @@ class OutputSync:
                 commit=lambda: policy,
                 is_forced=self._torn_intervals >= TORN_INTERVALS_MAX,
             )
-            outcome = self.rounds.run(timing)
-            for name, problem in self.rounds.problems.items():
+            outcome = self._rounds.run(timing)
+            for name, problem in self._rounds.problems.items():
                 self.files.warn_once(f'The output could not be uploaded yet: {name}: {problem}')
             if outcome is not Outcome.CHANGED or self._is_finishing.is_set():
                 self._torn_intervals = 0 if outcome is Outcome.SAVED else self._torn_intervals
@@ -175,10 +187,10 @@ class OutputSync:
                 is_forced=is_forced,
             )
             try:
-                outcome = self.rounds.run(timing, ending)
+                outcome = self._rounds.run(timing, ending)
             except (TransientError, StorageRejected) as error:
                 return (str(error),)
             if outcome is Outcome.SAVED:
-                busy = tuple(f'{replica} is still saving its files' for replica in sorted(self.rounds.busy))
-                return (*busy, *(f'{name}: {problem}' for name, problem in self.rounds.problems.items()))
+                busy = tuple(f'{replica} is still saving its files' for replica in sorted(self._rounds.busy))
+                return (*busy, *(f'{name}: {problem}' for name, problem in self._rounds.problems.items()))
         return ('files kept changing',)

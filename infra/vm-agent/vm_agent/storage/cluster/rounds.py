@@ -12,7 +12,7 @@ from typing import AbstractSet, Callable, Dict, Iterable, List, Mapping, Optiona
 
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.storage.cluster.channel import Message
-from vm_agent.storage.cluster.framework_index import Incomplete, find_incomplete, index_names
+from vm_agent.storage.cluster.framework_index import read_incomplete
 from vm_agent.storage.cluster.joint_set import (
     JointSet,
     assign_names,
@@ -38,7 +38,7 @@ from vm_agent.storage.cluster.peers import Peers, Question
 from vm_agent.storage.cluster.set_warnings import SetWarnings
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
-from vm_agent.storage.directory.object_names import is_restorable, replica_name_of
+from vm_agent.storage.directory.object_names import own_names, replica_name_of
 from vm_agent.storage.output.local_files import MASTER, LocalFiles, Uploaded, UploadTime, View
 from vm_agent.storage.output.open_files import is_log_name
 from vm_agent.storage.output.output_files import parent_of
@@ -111,7 +111,7 @@ class Rounds:
         self._peers = peers
         self._seen: Dict[str, Iterable[str]] = {}
         """The files that replicas had in their last snapshots."""
-        self._joint = JointSet(Manifest(None), directory.prefix)
+        self._joint = JointSet(Manifest(None), directory.name_of)
         self._committed: Mapping[str, ObjectInfo] = {}
         self._number = 0
         self._warnings = SetWarnings(files)
@@ -135,7 +135,7 @@ class Rounds:
 
     def resume(self, manifest: Manifest) -> None:
         """Begins from what the directory has: what this attempt has claimed, or had committed before a reboot."""
-        self._joint = JointSet(self._files.base, self._directory.prefix)
+        self._joint = JointSet(self._files.base, self._directory.name_of)
         self._joint.resume(manifest)
         self._committed, self._number, self.reports = manifest.files, manifest.set_number, manifest.reports
 
@@ -149,6 +149,9 @@ class Rounds:
         taken = self._take(timing, ending, missing)
         if taken is None:
             return Outcome.LATER
+        if taken.snapshot.is_saved and not self._peers.replicas:
+            # Usually, a program has saved nothing since the last interval.
+            return Outcome.SAVED
         # Not before: until the program has a pause, it may report and save more.
         counted = self.count_reports()
         if len(taken.views) > 1 and not self._confirm(taken, timing, ending):
@@ -193,8 +196,8 @@ class Rounds:
     def _check_view(self, replica: str, view: View) -> None:
         """Raises Malformed if a replica names objects of others."""
         for name, info in view.own.items():
-            own = (name, replica_name_of(replica, name))
-            if not is_restorable(name) or (info is not None and self._name_of(info) not in own):
+            own = [self._directory.prefix + one for one in own_names(replica, name)]
+            if not own or (info is not None and info.name not in own):
                 raise Malformed(f'{replica} has no such file: {name!r}')
 
     def _confirm(self, taken: _Set, timing: Timing, ending: Optional[Ending]) -> bool:
@@ -304,9 +307,10 @@ class Rounds:
 
     def _commit(self, taken: _Set, counted: Mapping[str, int], timing: Timing, ending: Optional[Ending]) -> None:
         """Writes the manifest, unless it is the same."""
-        self._hold_incomplete(taken, timing.commit(), is_last=ending is not None and ending.is_last)
-        joint = self._propose(taken)
-        manifest = joint.to_manifest()
+        joint, manifest = self._propose(taken)
+        # A snapshot of one machine has what its program had.
+        if self._peers.replicas and self._hold_incomplete(taken, manifest, timing.commit(), ending):
+            joint, manifest = self._propose(taken)
         changed = find_different(self._committed, manifest.files)
         if not all(map(is_log_name, changed)):
             self.reports = counted
@@ -316,39 +320,35 @@ class Rounds:
             self._directory.write_manifest(manifest, timing.commit(), marks)
         elif marks:
             self._mark_end(manifest, timing.commit(), marks)
-        self._warnings.add_conflicts(manifest)
-        self._warnings.add_size(manifest, self.bytes_max)
+        if changed:
+            self._warnings.add_conflicts(manifest)
+            self._warnings.add_size(manifest, self.bytes_max)
         self._joint, self._committed, self._number = joint, manifest.files, manifest.set_number
         self._files.record_committed(joint.owned.get(MASTER, {}), taken.snapshot)
         self._tell_committed(taken, joint)
 
-    def _propose(self, taken: _Set) -> JointSet:
+    def _propose(self, taken: _Set) -> Tuple[JointSet, Manifest]:
         joint = self._joint.copy()
         for replica, own in taken.own.items():
             joint.owned[replica] = {name: info for name, info in own.items() if info is not None}
             kept = {name for name in taken.views[replica].gone if taken.is_held(name)}
             joint.gone[replica] = taken.views[replica].gone - kept
-        return joint
+        return joint, joint.to_manifest()
 
-    def _hold_incomplete(self, taken: _Set, policy: RetryPolicy, is_last: bool) -> None:
-        if not self._peers.replicas:
-            # A snapshot of one machine has what its program had.
-            return
-        found = self._find_incomplete(self._propose(taken).to_manifest().files, policy)
+    def _hold_incomplete(
+        self, taken: _Set, manifest: Manifest, policy: RetryPolicy, ending: Optional[Ending]
+    ) -> bool:
+        """Keeps the last version of checkpoints whose index names more than there is; returns whether there are any."""
+        folders = {parent_of(name) for name in find_different(self._committed, manifest.files)}
+        near = {name: info for name, info in manifest.files.items() if parent_of(name) in folders}
+        found = read_incomplete(self._directory, near, policy)
         for index, one in found.items():
-            self._warnings.add_incomplete(index, one, is_last)
+            self._warnings.add_incomplete(index, one, is_last=ending is not None and ending.is_last)
         incomplete = frozenset().union(*(one.named for one in found.values()))
         for replica, own in taken.own.items():
-            for name in [name for name, info in own.items() if info and self._name_of(info) in incomplete]:
+            for name in [name for name, info in own.items() if info and self._directory.name_of(info) in incomplete]:
                 self._keep(own, replica, name)
-
-    def _find_incomplete(self, files: Mapping[str, ObjectInfo], policy: RetryPolicy) -> Dict[str, Incomplete]:
-        """Returns the indexes of changed directories that name more than there is."""
-        folders = {parent_of(name) for name in find_different(self._committed, files)}
-        near = {name: info.size_bytes for name, info in files.items() if parent_of(name) in folders}
-        if not index_names(near):
-            return {}
-        return find_incomplete(near, lambda name: self._directory.storage.read_version(files[name], policy))
+        return bool(found)
 
     def _mark_end(self, manifest: Manifest, policy: RetryPolicy, marks: Tuple[str, ...]) -> None:
         """Everything is saved already: the next attempt only waits longer if the mark cannot be written."""
@@ -368,10 +368,6 @@ class Rounds:
                 if is_whole or self._final_sets[replica] >= final_sets_max(replica in self._failed):
                     self._peers.finished.add(replica)
         self._peers.ask(COMMITTED, messages)
-
-    def _name_of(self, info: ObjectInfo) -> str:
-        prefix = self._directory.prefix
-        return info.name[len(prefix) :] if info.name.startswith(prefix) else ''
 
 
 def find_different(before: Mapping[str, ObjectInfo], after: Mapping[str, ObjectInfo]) -> Set[str]:

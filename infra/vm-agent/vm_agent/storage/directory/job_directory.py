@@ -39,6 +39,10 @@ class JobDirectory:
         self.is_shared = False
         """Whether another replica writes the manifest: it may name any object that this one has not uploaded itself."""
 
+    def name_of(self, info: ObjectInfo) -> str:
+        """Returns the name of one of its objects below the directory."""
+        return info.name[len(self.prefix) :]
+
     def claim(self, policy: RetryPolicy) -> Manifest:
         """
         Makes this attempt the owner of the directory, before anything is read from it or run: from here on, earlier
@@ -80,7 +84,7 @@ class JobDirectory:
 
     def record_named(self, objects: Iterable[ObjectInfo]) -> None:
         """Records which uploads of this replica the manifest names, which the master's agent writes."""
-        self._named = {info.name[len(self.prefix) :]: info for info in objects}
+        self._named = {self.name_of(info): info for info in objects}
 
     def forget_named(self) -> None:
         """It is unknown which uploads the manifest names."""
@@ -125,7 +129,7 @@ class JobDirectory:
     def list(self, policy: RetryPolicy, has_versions: bool = False) -> Iterator[Tuple[str, ObjectInfo]]:
         """Yields the live objects, or all generations, with their names below the directory."""
         for info in self.storage.list(self.bucket, self.prefix, policy, has_versions):
-            yield info.name[len(self.prefix) :], info
+            yield self.name_of(info), info
 
     def read_manifest_version(self, info: ObjectInfo, policy: RetryPolicy) -> Optional[Manifest]:
         """Returns an earlier manifest; None if it no longer exists or is not valid."""

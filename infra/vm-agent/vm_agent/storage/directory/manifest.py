@@ -56,6 +56,16 @@ def decode_file(file: Any, bucket: str, name: str) -> ObjectInfo:
     )
 
 
+def encode_object(info: ObjectInfo) -> Dict[str, Any]:
+    """Returns the same with the name of the object."""
+    return {'object': info.name, **encode_file(info)}
+
+
+def decode_object(entry: Any, bucket: str) -> ObjectInfo:
+    """Raises KeyError, TypeError or ValueError."""
+    return decode_file(entry, bucket, str(entry['object']))
+
+
 def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:
     """Raises ValueError if the body is not a manifest that an attempt has written."""
     try:

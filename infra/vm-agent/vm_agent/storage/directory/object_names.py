@@ -1,7 +1,7 @@
 """The names of objects below the job directory: those that Dropforge uses itself, and those of the program's files."""
 
 from pathlib import PurePosixPath
-from typing import Optional
+from typing import Optional, Tuple
 
 MANIFEST_NAME = 'dropforge-manifest.json'
 PACKAGES_PREFIX = 'packages/'
@@ -35,6 +35,11 @@ def is_restorable(name: str) -> bool:
 def replica_name_of(replica: str, name: str) -> str:
     """Returns the name of the object of a replica's file whose own name another replica has."""
     return f'{REPLICAS_PREFIX}{replica}/{name}'
+
+
+def own_names(replica: str, name: str) -> Tuple[str, ...]:
+    """Returns the names that an object of a replica's file may have; none if no file may have this name."""
+    return (name, replica_name_of(replica, name)) if is_restorable(name) else ()
 
 
 def local_name(name: str, replica: str) -> Optional[str]:

@@ -2,16 +2,16 @@
 
 import json
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Optional
 
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.logs.once_log import OnceLog
 from vm_agent.program.json_file import replace_json
 from vm_agent.storage.directory.job_directory import JobDirectory
-from vm_agent.storage.directory.manifest import Manifest, decode_file, decode_manifest, encode_file, encode_manifest
+from vm_agent.storage.directory.manifest import Manifest, decode_manifest, decode_object, encode_manifest, encode_object
 from vm_agent.storage.directory.object_names import WORK_PREFIX, local_name
 from vm_agent.storage.output.half_written import HalfWritten
 from vm_agent.storage.output.open_files import is_log_name
@@ -99,10 +99,9 @@ class LocalFiles:
 
     def write_restored(self, file: Path) -> None:
         """Records on the disk, for a reboot, what was restored. Raises OSError."""
-        files = {name: [*_stamp_to_json(self._saved.files[name].stamp)] for name in self._restored}
-        objects = {name: {'object': self._name_of(info), **encode_file(info)} for name, info in self._restored.items()}
-        base = encode_manifest(self.base).decode('utf-8')
-        replace_json(file, {'files': files, 'objects': objects, 'base': base})
+        stamps = {name: astuple(self._saved.files[name].stamp) for name in self._restored}
+        files = {name: {'stamp': stamps[name], **encode_object(info)} for name, info in self._restored.items()}
+        replace_json(file, {'files': files, 'base': encode_manifest(self.base).decode('utf-8')})
 
     def record_reboot(self, manifest: Manifest, file: Path) -> None:
         """
@@ -111,8 +110,8 @@ class LocalFiles:
         """
         try:
             record: Any = json.loads(file.read_text('utf-8'))
-            restored = {name: self._decode(entry['object'], entry) for name, entry in record['objects'].items()}
-            stamps = {name: Stamp(*stamp) for name, stamp in record['files'].items()}
+            restored = {name: decode_object(one, self._directory.bucket) for name, one in record['files'].items()}
+            stamps = {name: Stamp(*one['stamp']) for name, one in record['files'].items()}
             base = record['base'].encode('utf-8')
             self.base = decode_manifest(base, self._directory.bucket, self._directory.prefix)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -201,7 +200,7 @@ class LocalFiles:
             if committed[name] != self._restored.get(name):
                 own[name] = committed[name]
         present = stays.union(snapshot.files, snapshot.scanned)
-        gone = (self._name_of(info) for name, info in self._restored.items() if name not in present)
+        gone = (self._directory.name_of(info) for name, info in self._restored.items() if name not in present)
         unfinished = (snapshot.scanned - snapshot.files.keys() - snapshot.restless) | snapshot.unsettled | snapshot.held
         return View(own, frozenset(gone), frozenset(name for name in unfinished if not is_log_name(name)))
 
@@ -245,12 +244,6 @@ class LocalFiles:
             if name in self._saved.committed or snapshot.files.get(name) == file.stamp
         }
 
-    def _name_of(self, info: ObjectInfo) -> str:
-        return info.name[len(self._directory.prefix) :]
-
-    def _decode(self, name: str, entry: Any) -> ObjectInfo:
-        return decode_file(entry, self._directory.bucket, self._directory.prefix + name)
-
 
 def find_emptied(committed: Collection[str], files: Collection[str]) -> FrozenSet[str]:
     """
@@ -266,10 +259,6 @@ def _is_intact(file: StagedFile) -> bool:
         return file.is_intact()
     except OSError:
         return False
-
-
-def _stamp_to_json(stamp: Stamp) -> Tuple[int, int, int]:
-    return stamp.inode, stamp.size_bytes, stamp.mtime_ns
 
 
 def _stamp_if_exists(path: Path) -> Optional[Stamp]:

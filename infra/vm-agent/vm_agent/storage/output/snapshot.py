@@ -40,11 +40,8 @@ class Snapshot:
     """Files that change all the time, such as logs: their copies are of some moment."""
     unsettled: FrozenSet[str] = frozenset()
     """Other files that kept changing in several rounds, and were copied as they were found."""
-
-    @property
-    def is_saved(self) -> bool:
-        """Whether the bucket had every version when the snapshot was taken."""
-        return not self.scanned
+    is_saved: bool = False
+    """Whether the manifest has every version, and no other file."""
 
     def find_changed(self, now: Scan) -> FrozenSet[str]:
         """Returns the files that differ from the snapshot, as far as it is of one moment."""
@@ -102,7 +99,7 @@ class Snapshots:
             looked_at_ns = time.time_ns()
             changes = self._look(saved)
             if not changes.changed and saved.is_committed and saved.files.keys() == changes.scan.files.keys():
-                return Snapshot(changes.scan.files, {}, frozenset())
+                return Snapshot(changes.scan.files, {}, frozenset(), is_saved=True)
             scan_seconds = time.monotonic() - started_at
             if logs is None:
                 logs = self._find_logs(changes)

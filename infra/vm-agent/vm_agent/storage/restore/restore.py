@@ -10,7 +10,7 @@ from typing import Callable, Dict, List
 from vm_agent.http.request import is_disk_full
 from vm_agent.http.retry import ChildEvent, RetryPolicy, TransientError
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
-from vm_agent.storage.cluster.framework_index import find_incomplete
+from vm_agent.storage.cluster.framework_index import read_incomplete
 from vm_agent.storage.directory.job_directory import JobDirectory
 from vm_agent.storage.directory.manifest import Manifest
 from vm_agent.storage.directory.object_names import PARTS_PREFIX, is_restorable, local_name
@@ -95,11 +95,7 @@ class Restore:
         Returns the manifest without checkpoints of which a framework's index names files that were never saved: a
         program that finds one cannot read it, and does not look for an earlier one.
         """
-        files = claimed.files
-        incomplete = find_incomplete(
-            {name: info.size_bytes for name, info in files.items()},
-            lambda name: self.directory.storage.read_version(files[name], self.policy),
-        )
+        incomplete = read_incomplete(self.directory, claimed.files, self.policy)
         for index, found in incomplete.items():
             self.log(
                 f'{index} is not restored: it names files that were not saved ({", ".join(found.missing[:3])}). '
@@ -107,7 +103,7 @@ class Restore:
                 'WARNING',
             )
         left_out = frozenset().union(*(found.named for found in incomplete.values()))
-        return replace(claimed, files={name: info for name, info in files.items() if name not in left_out})
+        return replace(claimed, files={name: info for name, info in claimed.files.items() if name not in left_out})
 
     def _has_place(self, name: str, info: ObjectInfo) -> bool:
         """
@@ -179,7 +175,7 @@ class Restore:
                 return info
             except StorageRejected as rejection:
                 is_gone = rejection.status == 404
-                current = self.directory.stat(info.name[len(self.directory.prefix) :], policy) if is_gone else None
+                current = self.directory.stat(self.directory.name_of(info), policy) if is_gone else None
                 if current is None or current.generation == info.generation:
                     raise ReplicaEnded(describe_restore_error(name, rejection)) from rejection
                 self.log(

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Architecture } from '#shared/domain/architecture.ts';
-import { BOOT_DISK_TYPES, ROLES } from '#shared/domain/job-spec.ts';
+import { BOOT_DISK_TYPES } from '#shared/domain/job-spec.ts';
+import { ROLES } from '#shared/domain/replica-name.ts';
 import data from './machines.json' with { type: 'json' };
 
 const gpusSchema = z.object({ type: z.string(), count: z.number().positive() });

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { healthPolicySchema } from '#shared/domain/health.ts';
 import { notifySchema } from '#shared/domain/notification.ts';
+import { ROLES } from '#shared/domain/replica-name.ts';
 import type { Stated } from '#shared/domain/stated.ts';
 import { algorithmSchema, type Study } from '#shared/domain/study.ts';
 
@@ -20,10 +21,6 @@ export type SecretReference = Stated<typeof secretReferenceSchema>;
 /** The Compute Engine provisioning models that job files can request. */
 export const provisioningModelSchema = z.enum(['STANDARD', 'SPOT', 'FLEX_START']);
 export type ProvisioningModel = Stated<typeof provisioningModelSchema>;
-
-/** Every role that a replica can have, in the order of Vertex AI's worker pools. */
-export const ROLES = ['master', 'worker', 'ps', 'evaluator'] as const;
-export type Role = (typeof ROLES)[number];
 
 export const BOOT_DISK_TYPES = ['pd-ssd', 'pd-standard', 'pd-balanced', 'hyperdisk-balanced'] as const;
 export type BootDiskType = (typeof BOOT_DISK_TYPES)[number];

@@ -1,16 +1,11 @@
 import * as z from 'zod';
 import { causeSchema } from '#shared/domain/cause.ts';
 import { historySchema } from '#shared/domain/history-entry.ts';
-import {
-  type JobSpec,
-  jobSpecSchema,
-  provisioningModelSchema,
-  type ReplicaGroup,
-  ROLES,
-} from '#shared/domain/job-spec.ts';
+import { type JobSpec, jobSpecSchema, provisioningModelSchema, type ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { JOB_STATES, type JobState } from '#shared/domain/job-state.ts';
 import { jobTextSchema } from '#shared/domain/job-text.ts';
 import { packageLayoutSchema } from '#shared/domain/package-layout.ts';
+import { ROLES } from '#shared/domain/replica-name.ts';
 import type { Stated } from '#shared/domain/stated.ts';
 
 /** Milliseconds since the Unix epoch. The domain reads no clock: times arrive inside events. */

@@ -1,10 +1,10 @@
-import type { Role } from '#shared/domain/job-spec.ts';
+/** Every role that a replica can have, in the order of Vertex AI's worker pools. */
+export const ROLES = ['master', 'worker', 'ps', 'evaluator'] as const;
+export type Role = (typeof ROLES)[number];
 
 type Group = { readonly role: string; readonly count: number };
 
 const NAMES_SHOWN_MAX = 20;
-/** The roles of Vertex AI's worker pools, by their index. */
-const POOL_ROLES = ['master', 'worker', 'ps', 'evaluator'] as const satisfies readonly Role[];
 
 /**
  * The replica that a name means; undefined if the job has none of that name. Names of AI Platform (`worker-replica-1`,
@@ -12,7 +12,7 @@ const POOL_ROLES = ['master', 'worker', 'ps', 'evaluator'] as const satisfies re
  */
 export function findReplica(groups: readonly Group[], given: string): string | undefined {
   const [, name = '', pool, index = '0'] = /^([a-z]+)(\d)?(?:-replica)?(?:-(\d{1,6}))?$/.exec(given) ?? [];
-  const role = name === 'workerpool' ? POOL_ROLES[Number(pool)] : name === 'chief' ? 'master' : name;
+  const role = name === 'workerpool' ? ROLES[Number(pool)] : name === 'chief' ? 'master' : name;
   return groups.some((group) => group.role === role && Number(index) < group.count)
     ? `${role}-${Number(index)}`
     : undefined;

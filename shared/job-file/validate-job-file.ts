@@ -1,5 +1,5 @@
 import { type Price, priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
-import type { Role } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import type { Parameter, Study } from '#shared/domain/study.ts';
 import {
   type Count,

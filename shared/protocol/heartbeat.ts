@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { exitReportSchema } from '#shared/domain/exit-report.ts';
 import { HEALTH_CODES, healthFindingSchema } from '#shared/domain/health.ts';
-import { ROLES } from '#shared/domain/job-spec.ts';
 import { NON_FINITE_VALUES, REPLICA_PHASES } from '#shared/domain/replica.ts';
+import { ROLES } from '#shared/domain/replica-name.ts';
 import type { Stated } from '#shared/domain/stated.ts';
 
 /**

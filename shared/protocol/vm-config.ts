@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { HEALTH_ACTIONS, HEALTH_FIELDS } from '#shared/domain/health.ts';
-import { programOptionsSchema, ROLES } from '#shared/domain/job-spec.ts';
+import { programOptionsSchema } from '#shared/domain/job-spec.ts';
 import { packageLayoutSchema } from '#shared/domain/package-layout.ts';
+import { ROLES } from '#shared/domain/replica-name.ts';
 import type { Stated } from '#shared/domain/stated.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 

@@ -1,4 +1,5 @@
-import type { JobSpec, PinnedImage, Role } from '#shared/domain/job-spec.ts';
+import type { JobSpec, PinnedImage } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import type { ImageView } from '#shared/protocol/job-view.ts';
 
 /** The pinned images of a job, those of each group in the order of the groups. */

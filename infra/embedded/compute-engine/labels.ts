@@ -1,5 +1,5 @@
 import { NO_JOB } from '#infra/embedded/compute-engine/vms/table.ts';
-import { ROLES } from '#shared/domain/job-spec.ts';
+import { ROLES } from '#shared/domain/replica-name.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { readLabels, toLabels } from '#shared/protocol/vm-labels.ts';
 

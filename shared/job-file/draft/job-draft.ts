@@ -1,5 +1,6 @@
 import type { HealthField } from '#shared/domain/health.ts';
-import type { ProgramOptions, Role } from '#shared/domain/job-spec.ts';
+import type { ProgramOptions } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import type { NotifyDraft } from '#shared/job-file/draft/notify-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import type { Found, Located } from '#shared/job-file/parser/findings.ts';

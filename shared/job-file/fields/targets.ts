@@ -1,4 +1,4 @@
-import { ROLES, type Role } from '#shared/domain/job-spec.ts';
+import { ROLES, type Role } from '#shared/domain/replica-name.ts';
 import {
   type AcceleratorDraft,
   emptyPool,

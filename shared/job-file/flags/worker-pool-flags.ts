@@ -1,4 +1,4 @@
-import { ROLES } from '#shared/domain/job-spec.ts';
+import { ROLES } from '#shared/domain/replica-name.ts';
 import { EMPTY_PROGRAM, emptyPool, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { InvalidFlagError } from '#shared/job-file/flags/flag-list.ts';
 import { readPairs, splitList } from '#shared/job-file/flags/flag-values.ts';

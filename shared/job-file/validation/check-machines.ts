@@ -1,6 +1,6 @@
 import { findMachineType, type Machine, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import { isLegacyMachineType } from '#shared/catalog/resolve-machine.ts';
-import type { Role } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import type { Count, JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { printGpus } from '#shared/job-file/validation/describe-machine-rejection.ts';

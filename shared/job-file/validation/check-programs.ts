@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Program, Role } from '#shared/domain/job-spec.ts';
+import type { Program } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import { type JobDraft, masterOf, type PoolDraft, type ProgramDraft } from '#shared/job-file/draft/job-draft.ts';
 import {
   type Findings,

@@ -1,5 +1,5 @@
 import { readCatalog, resolveScaleTier, type ScaleTierGroup } from '#shared/catalog/catalog.ts';
-import type { Role } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import {
   type AcceleratorDraft,
   type Count,

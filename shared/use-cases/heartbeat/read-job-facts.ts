@@ -2,7 +2,8 @@ import { type Accelerator, findAccelerator, findMachineType, readCatalog } from 
 import { machineForGpus } from '#shared/catalog/machine-for-gpus.ts';
 import type { JobFacts } from '#shared/diagnosis/job-facts.ts';
 import type { Job } from '#shared/domain/job.ts';
-import type { ReplicaGroup, Role } from '#shared/domain/job-spec.ts';
+import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 
 type Machine = NonNullable<JobFacts['machine']>;

@@ -7,10 +7,9 @@ import {
   type JobSpec,
   type Program,
   type ReplicaGroup,
-  ROLES,
-  type Role,
   withDefaults,
 } from '#shared/domain/job-spec.ts';
+import { ROLES, type Role } from '#shared/domain/replica-name.ts';
 import { FINAL_SAVE_MS_MAX, SETUP_MS_MAX, SETUP_REPORT_MS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';

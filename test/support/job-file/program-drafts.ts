@@ -1,4 +1,4 @@
-import type { Role } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import {
   EMPTY_DRAFT,
   EMPTY_PROGRAM,

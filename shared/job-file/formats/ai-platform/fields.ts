@@ -1,4 +1,4 @@
-import type { Role } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import type { JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { count, flag, NONEMPTY_TEXT, TEXT, textList, textMap, wholeNumber } from '#shared/job-file/fields/kind.ts';
 import { nested, type Row, type Table } from '#shared/job-file/fields/table.ts';

@@ -1,5 +1,6 @@
 import { toAcceleratorEnum } from '#shared/catalog/catalog.ts';
-import type { JobSpec, Program, ReplicaGroup, Role } from '#shared/domain/job-spec.ts';
+import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import {
   objectiveMetricOf,
   type Parameter,

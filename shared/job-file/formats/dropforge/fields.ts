@@ -1,4 +1,5 @@
-import { JOB_ID_PATTERN, type Role } from '#shared/domain/job-spec.ts';
+import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import { KEEP_ON_FAILURE_MS_MAX, MAX_RUNNING_MS_MAX, MAX_WAIT_MS_MAX } from '#shared/job-file/draft/duration.ts';
 import { masterOf } from '#shared/job-file/draft/job-draft.ts';
 import { type FieldDocs, type JobField, programOption } from '#shared/job-file/fields/field.ts';

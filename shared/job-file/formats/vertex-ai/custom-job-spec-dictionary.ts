@@ -1,5 +1,6 @@
 import { toAcceleratorEnum } from '#shared/catalog/catalog.ts';
-import { type JobSpec, type Program, type ReplicaGroup, ROLES } from '#shared/domain/job-spec.ts';
+import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import { ROLES } from '#shared/domain/replica-name.ts';
 import { printDuration } from '#shared/job-file/draft/duration.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { ROLES } from '#shared/domain/job-spec.ts';
+import { ROLES } from '#shared/domain/replica-name.ts';
 import {
   emptyPool,
   type KeyedText,

@@ -1,4 +1,5 @@
-import type { JobSpec, Role } from '#shared/domain/job-spec.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { SourceLocation } from '#shared/job-file/parser/findings.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';

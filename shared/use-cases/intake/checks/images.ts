@@ -1,6 +1,7 @@
 import type { Architecture } from '#shared/domain/architecture.ts';
 import { type ImageReference, parseImageReference } from '#shared/domain/image-reference.ts';
-import type { ContainerProgram, JobSpec, Program, ReplicaGroup, Role } from '#shared/domain/job-spec.ts';
+import type { ContainerProgram, JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { Role } from '#shared/domain/replica-name.ts';
 import { type JobDraft, masterOf } from '#shared/job-file/draft/job-draft.ts';
 import { locationOf, type SourceLocation, unique } from '#shared/job-file/parser/findings.ts';
 import { type ImageAnswer, type ImageRegistry, RegistryUnavailableError } from '#shared/ports/image-registry.ts';

@@ -31,7 +31,7 @@ def main() -> None:
         report(step, steps, peers.gather(loss))
         time.sleep(flags.step_seconds)
         if step % flags.save_every == 0 or step == steps:
-            save(peers, folder, step, shard, flags.shards)
+            save(peers, folder, step, shard)
 
 
 def descend(shard: list[float], start: int, learning_rate: float) -> float:
@@ -41,15 +41,12 @@ def descend(shard: list[float], start: int, learning_rate: float) -> float:
     return sum(error * error for error in errors)
 
 
-def save(peers: Peers, folder: Path, step: int, shard: list[float], shards: str) -> None:
+def save(peers: Peers, folder: Path, step: int, shard: list[float]) -> None:
     """The index comes last, when every shard is written; then older shards are deleted."""
     name = shard_name(step, peers.rank, peers.count)
-    if shards == 'own':
-        write_json(folder / name, shard)
-    saved = peers.gather((name, shard if shards == 'master' else None))
-    for other, numbers in saved if shards == 'master' else ():
-        write_json(folder / other, numbers)
-    kept = write_index(folder, step, [other for other, _ in saved]) if peers.rank == 0 else None
+    write_json(folder / name, shard)
+    saved = peers.gather(name)
+    kept = write_index(folder, step, saved) if peers.rank == 0 else None
     delete_others(folder, peers.broadcast(kept))
 
 
@@ -68,12 +65,6 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument('--save-every', type=int, default=10, help='steps from checkpoint to checkpoint')
     parser.add_argument('--parameters', type=int, default=1_000, help='of all replicas together')
     parser.add_argument('--learning-rate', type=float, default=0.05)
-    parser.add_argument(
-        '--shards',
-        choices=('own', 'master'),
-        default='own',
-        help='who writes the shards: each replica its own, or the master those of all replicas',
-    )
     return parser.parse_args()
 
 

@@ -1,11 +1,9 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, join, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
-/** The checkout that contains this program, with a trailing slash. */
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PROGRAM = join(ROOT, 'cli', 'dropforge.js');
+const PROGRAM = join(PRODUCT_ROOT, 'cli', 'dropforge.js');
 
 let resolveName = (): string => 'npx dropforge';
 let cloudFlags = '';
@@ -41,7 +39,7 @@ export function findProgramName({ searchPath, cwd }: { readonly searchPath: stri
   if (searchPath.split(delimiter).some(isLinkedIn)) {
     return 'dropforge';
   }
-  return `${cwd}${sep}`.startsWith(ROOT) ? 'npx dropforge' : quoteForShell(PROGRAM);
+  return `${cwd}${sep}`.startsWith(`${PRODUCT_ROOT}${sep}`) ? 'npx dropforge' : quoteForShell(PROGRAM);
 }
 
 /** Ignores `node_modules/.bin`: npm prepends it to the PATH of scripts, but the caller's shell does not have it. */

@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { basename, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { basename, join, relative } from 'node:path';
 import type { Metafile } from 'esbuild';
 import { encodeAsset } from '#infra/page/page-files.ts';
+import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import { PAGE_INDEX, type PageAsset } from '#shared/ports/page-assets.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const INDEX_SOURCE = 'dashboard/page.html';
 
 /** The files that the index loads; every other file is loaded by these. */
@@ -22,7 +21,7 @@ export async function buildPage(): Promise<ReadonlyMap<string, PageAsset>> {
   // Loaded here because a control plane starts more often than its page is opened.
   const { build } = await import('esbuild');
   const { outputFiles, metafile } = await build({
-    absWorkingDir: ROOT,
+    absWorkingDir: PRODUCT_ROOT,
     entryPoints: ENTRY_POINTS,
     outdir: 'assets',
     entryNames: '[name]-[hash]',
@@ -39,7 +38,7 @@ export async function buildPage(): Promise<ReadonlyMap<string, PageAsset>> {
     write: false,
     logLevel: 'silent',
   });
-  const files = outputFiles.map(({ path, contents }) => [relative(ROOT, path), contents] as const);
+  const files = outputFiles.map(({ path, contents }) => [relative(PRODUCT_ROOT, path), contents] as const);
   const index = await renderIndex(metafile);
   const all = [...files, [PAGE_INDEX, Buffer.from(index)] as const];
   return new Map(await Promise.all(all.map(async ([path, bytes]) => [path, await encodeAsset(path, bytes)] as const)));
@@ -49,7 +48,7 @@ export async function buildPage(): Promise<ReadonlyMap<string, PageAsset>> {
 async function renderIndex({ outputs }: Metafile): Promise<string> {
   const addresses = new Map(Object.entries(outputs).map(([path, { entryPoint }]) => [entryPoint ?? '', path]));
   const icon = Object.keys(outputs).find((path) => basename(path).startsWith('icon-')) ?? '';
-  const source = await readFile(new URL(`../../${INDEX_SOURCE}`, import.meta.url), 'utf8');
+  const source = await readFile(join(PRODUCT_ROOT, INDEX_SOURCE), 'utf8');
   const main = outputs[addresses.get('dashboard/main.tsx') ?? ''];
   const preloads = (main?.imports ?? [])
     .filter(({ kind }) => kind === 'import-statement')

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { zipSync } from 'fflate';
+import { PRODUCT_ROOT } from '#infra/product-root.ts';
 
-const HERE = new URL('.', import.meta.url);
+const SOURCES = join(PRODUCT_ROOT, 'infra/vm-agent');
 
 /** The earliest time that a zip file can store; a constant makes the archive depend on its sources only. */
 const ZIP_EPOCH = new Date(1980, 0, 1);
@@ -20,12 +22,12 @@ export type PackedAgent = {
  * under a name with its SHA-256. Deterministic.
  */
 export async function packAgent(): Promise<PackedAgent> {
-  const names = await readdir(new URL('vm_agent/', HERE), { recursive: true });
+  const names = await readdir(join(SOURCES, 'vm_agent'), { recursive: true });
   const modules = names.filter((name) => name.endsWith('.py')).sort();
   const paths = ['__main__.py', ...modules.map((name) => `vm_agent/${name}`)];
   const files: Record<string, Uint8Array> = {};
   for (const path of paths) {
-    files[path] = await readFile(new URL(path, HERE));
+    files[path] = await readFile(join(SOURCES, path));
   }
   const bytes = zipSync(files, { level: 4, mtime: ZIP_EPOCH });
   const sha256 = createHash('sha256').update(bytes).digest('hex');

@@ -1,6 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Document, parseDocument } from 'yaml';
 import type { ApiClient } from '#cli/client/api-client.ts';
 import { planCopies, runCopy } from '#cli/client/copy-objects.ts';
@@ -8,11 +7,12 @@ import { streamLogs } from '#cli/client/follow-job.ts';
 import type { ObjectClient } from '#cli/client/object-client.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
+import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 
 /** The project that the demo uploads. */
-export const EXAMPLE_DIR = fileURLToPath(new URL('../../../examples/digits', import.meta.url));
+export const EXAMPLE_DIR = join(PRODUCT_ROOT, 'examples/digits');
 
 /** Returns a new job id: `digits_20261121_064449`. */
 export function createDemoJobId(now: Date, name: string): string {

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import * as z from 'zod';
+import { PRODUCT_ROOT } from '#infra/product-root.ts';
 
-const LOCKFILE = fileURLToPath(new URL('../../../package-lock.json', import.meta.url));
+const LOCKFILE = join(PRODUCT_ROOT, 'package-lock.json');
 const FRAMEWORK = '@google-cloud/functions-framework';
 
 /** The fields read from an entry of package-lock.json (npm docs, "package-lock.json", lockfileVersion 3). */

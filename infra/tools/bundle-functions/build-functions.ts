@@ -1,10 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { bundleFunctions, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
 import { packAgent } from '#infra/vm-agent/pack-agent.ts';
 
-const DIRECTORY = fileURLToPath(new URL('../../../dist/functions', import.meta.url));
+const DIRECTORY = join(PRODUCT_ROOT, 'dist/functions');
 
 for (const bundle of await bundleFunctions()) {
   await writeBundle(bundle, DIRECTORY);

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { zipSync } from 'fflate';
 import { FUNCTION_NAMES, type FunctionName } from '#functions/functions.ts';
 import { buildPage } from '#infra/page/build-page.ts';
 import { archivePage } from '#infra/page/page-files.ts';
+import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { buildManifests } from '#infra/tools/bundle-functions/archive-manifest.ts';
 import {
@@ -21,8 +21,6 @@ import {
   framework,
   splitRareModules,
 } from '#infra/tools/bundle-functions/bundle-plugins.ts';
-
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** The table of the deployed functions. */
 const ENTRY_POINTS = '#infra/google-cloud/compose/entrypoints.ts';
@@ -42,7 +40,7 @@ const BUILD_OPTIONS = {
   legalComments: 'none',
   write: false,
   metafile: true,
-  absWorkingDir: ROOT,
+  absWorkingDir: PRODUCT_ROOT,
   logLevel: 'error',
   // The folder of the archive, where the entry point is a part of the bundle.
   define: { 'import.meta.dirname': '__dirname' },
@@ -69,7 +67,7 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
   const rare = new Map<string, string>();
   const main = await build({
     ...BUILD_OPTIONS,
-    stdin: { contents: await extractEntryPoint(name), resolveDir: ROOT },
+    stdin: { contents: await extractEntryPoint(name), resolveDir: PRODUCT_ROOT },
     plugins: [
       framework,
       bootScripts,
@@ -106,7 +104,7 @@ async function extractEntryPoint(name: FunctionName): Promise<string> {
     ...BUILD_OPTIONS,
     format: 'esm',
     define: {},
-    stdin: { contents: `import { ${row} } from '${ENTRY_POINTS}'; ${row}();`, resolveDir: ROOT },
+    stdin: { contents: `import { ${row} } from '${ENTRY_POINTS}'; ${row}();`, resolveDir: PRODUCT_ROOT },
     plugins: [externalImports],
   });
   return outputFiles[0]?.text ?? '';

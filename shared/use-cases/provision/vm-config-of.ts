@@ -18,11 +18,12 @@ import type { VmConfig } from '#shared/protocol/vm-config.ts';
 import { withoutRepetitions } from '#shared/use-cases/provision/repeated-arguments.ts';
 import { vmHealthOf } from '#shared/use-cases/provision/vm-health-of.ts';
 import type { CachedEnvironments, ConfigSettings } from '#shared/use-cases/provision/vm-settings.ts';
+import { wandbVariablesOf } from '#shared/use-cases/provision/wandb-variables.ts';
 
 /** The parts of a job that its VMs are configured with. */
 export type ConfiguredJob = Pick<
   JobIn<'PREPARING'>,
-  'jobId' | 'attempt' | 'spec' | 'packages' | 'trial' | 'warnings' | 'placedAt'
+  'jobId' | 'attempt' | 'spec' | 'packages' | 'trial' | 'warnings' | 'placedAt' | 'createdAt'
 > & {
   readonly ledger: readonly Pick<AttemptRecord, 'ranAt' | 'endedAt'>[];
 };
@@ -51,7 +52,7 @@ export function vmConfigOf(
       command: program.kind === 'PYTHON' ? (program.command ?? []) : [],
       args: program.kind === 'PYTHON' ? program.args : [],
       passesJobDir: spec.passesJobDir,
-      environment: program.environment,
+      environment: environmentOf(program, spec, wandbVariablesOf(job, { role, index }, settings.projectId)),
       jobDir: spec.jobDir,
       cluster: clusterOf(job, settings),
       trainingInput: toTrainingInputDictionary(spec),
@@ -113,6 +114,14 @@ export function groupOf({ replicaGroups }: JobSpec, wanted: Role): ReplicaGroup 
 function cachedEnvironmentsFor({ serviceAccount }: JobSpec, settings: ConfigSettings): CachedEnvironments | null {
   const shared = settings.cachedEnvironments;
   return (serviceAccount === null ? shared : settings.cachedEnvironmentsOf?.(serviceAccount)) ?? null;
+}
+
+/** The job's variables, and defaults that it does not set. An empty value of the job leaves out the default. */
+function environmentOf(program: Program, { secrets }: JobSpec, defaults: Readonly<Record<string, string>>) {
+  const environment = Object.entries({ ...defaults, ...program.environment });
+  return Object.fromEntries(
+    environment.filter(([name, value]) => !(name in defaults && (value === '' || name in secrets))),
+  );
 }
 
 function packagesOf({ packages }: ConfiguredJob, program: Program): VmConfig['packages'] {

@@ -170,6 +170,50 @@ describe('the secrets of a job', () => {
   });
 });
 
+describe('the run of Weights & Biases', () => {
+  const environmentOf = (job: JobIn<'PREPARING'>, replica: ReplicaId) =>
+    (JSON.parse(requestFor(job, replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig).spec.environment;
+  const setting = (environment: Record<string, string>) =>
+    place({ ...accepted, spec: { ...accepted.spec, program: { ...accepted.spec.program, environment } } }, 0);
+
+  it('is one over all attempts, with an id that its service accepts, and another in another submission', () => {
+    const first = environmentOf(place(accepted, 0), MASTER);
+    expect(first).toEqual({
+      WANDB_RUN_ID: expect.stringMatching(/^pair-[0-9a-f]{8}$/),
+      WANDB_RESUME: 'allow',
+      WANDB_RUN_GROUP: 'pair',
+    });
+    expect(second.attempt).toBe(2);
+    expect(environmentOf(second, MASTER)).toEqual(first);
+    const again = environmentOf(place({ ...accepted, createdAt: accepted.createdAt + 1 }, 0), MASTER);
+    expect(again.WANDB_RUN_ID).not.toBe(first.WANDB_RUN_ID);
+    const long = place({ ...accepted, jobId: 'j'.repeat(128) }, 0);
+    const ids = [MASTER, WORKER, { role: 'evaluator', index: 99_999 } as const].map(
+      (replica) => environmentOf(long, replica).WANDB_RUN_ID,
+    );
+    expect(ids.map((id) => id?.length)).toEqual([48, 57, 64]);
+  });
+
+  it('is one of each replica, in the group of the job; in that of the tuning for a trial, and in none alone', () => {
+    const master = environmentOf(place(accepted, 0), MASTER);
+    const worker = environmentOf(place(accepted, 0), WORKER);
+    expect(worker).toEqual({ ...master, WANDB_RUN_ID: `${master.WANDB_RUN_ID}-worker-0` });
+    const trial = { tuningId: 'search_1', ordinal: 7, metricIds: ['loss'] };
+    expect(environmentOf(place({ ...accepted, trial }, 0), MASTER).WANDB_RUN_GROUP).toBe('search_1');
+    const [group] = accepted.spec.replicaGroups;
+    const alone = place({ ...accepted, spec: { ...accepted.spec, replicaGroups: [group] } }, 0);
+    expect(Object.keys(environmentOf(alone, MASTER))).toEqual(['WANDB_RUN_ID', 'WANDB_RESUME']);
+  });
+
+  it('is the one that the job sets, in env or as a secret, and none of ours if that is empty', () => {
+    const own = environmentOf(setting({ WANDB_RUN_ID: 'mine', WANDB_RUN_GROUP: '', LEVEL: '' }), MASTER);
+    expect(own).toEqual({ WANDB_RUN_ID: 'mine', WANDB_RESUME: 'allow', LEVEL: '' });
+    const secrets = { WANDB_RUN_ID: { project: null, secret: 'run', version: '1' } };
+    const secret = environmentOf(place({ ...accepted, spec: { ...accepted.spec, secrets } }, 0), MASTER);
+    expect(Object.keys(secret)).toEqual(['WANDB_RESUME', 'WANDB_RUN_GROUP']);
+  });
+});
+
 it('has an action for each finding, and none that the replica cannot take', () => {
   const health = { nonFinite: 'rollback', stalled: 'restart' } as const;
   const actionsOf = (role: ReplicaId['role']) => {

@@ -41,8 +41,8 @@ function longestSettings(text: string, integer: number): ConfigSettings {
   };
 }
 
-/** An earlier attempt that may still save its outputs. */
-const SAVING = { ledger: [{ ranAt: 0, endedAt: 0 }], placedAt: 0 } as const;
+/** A later attempt than one that may still save its outputs. */
+const SAVING = { ledger: [{ ranAt: 0, endedAt: 0 }], placedAt: 0, createdAt: 0 } as const;
 
 type Part = { readonly what: string; readonly keys: readonly string[]; readonly remedy: string };
 
@@ -91,7 +91,7 @@ function longestRun({ spec }: Pick<ConfiguredJob, 'spec'>) {
 function longestTrial(
   { spec }: CheckedJob,
   packages: ConfiguredJob['packages'],
-): Omit<ConfiguredJob, 'attempt' | 'ledger' | 'placedAt'> | null {
+): Omit<ConfiguredJob, 'attempt' | 'ledger' | 'placedAt' | 'createdAt'> | null {
   const { study } = spec;
   if (study === null) {
     return null;

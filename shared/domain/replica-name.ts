@@ -18,6 +18,14 @@ export function findReplica(groups: readonly Group[], given: string): string | u
     : undefined;
 }
 
+/**
+ * The rows of the replica that stands for its job: those of the master, otherwise those of the replica in the last row.
+ */
+export function selectMain<Row extends { readonly replica: string }>(rows: readonly Row[]): readonly Row[] {
+  const main = rows.some(({ replica }) => replica === 'master-0') ? 'master-0' : rows.at(-1)?.replica;
+  return rows.filter(({ replica }) => replica === main);
+}
+
 /** The names of a job's replicas, in the order of its groups. */
 export function listReplicas(groups: readonly Group[]): readonly string[] {
   return groups.flatMap(({ role, count }) => Array.from({ length: count }, (_, index) => `${role}-${index}`));

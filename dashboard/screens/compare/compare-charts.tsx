@@ -6,6 +6,7 @@ import { costAt, originOf } from '#dashboard/charts/shape/x-axis.ts';
 import { useResources } from '#dashboard/client/use-resource.ts';
 import { mergeAttempts } from '#dashboard/screens/compare/merge-attempts.ts';
 import type { ChartSettings } from '#dashboard/screens/job/chart-settings.ts';
+import { selectMain } from '#shared/domain/replica-name.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { SeriesPage } from '#shared/protocol/metric-series.ts';
 
@@ -53,9 +54,7 @@ export const COLOR_COUNT = 8;
 
 function curvesOf(jobs: readonly JobView[], pages: readonly (SeriesPage | undefined)[]): readonly Curve[] {
   return jobs.flatMap((job, index): readonly Curve[] => {
-    const series = pages[index]?.series ?? [];
-    const first = series[0]?.replica;
-    const points = mergeAttempts(series.filter(({ replica }) => replica === first));
+    const points = mergeAttempts(selectMain(pages[index]?.series ?? []));
     const style = { color: index % COLOR_COUNT, isDashed: index >= COLOR_COUNT };
     return points.values.length === 0
       ? []

@@ -6,7 +6,7 @@ import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { navigate, setQuery } from '#dashboard/navigation/location.ts';
 import { CompareChart } from '#dashboard/screens/compare/compare-charts.tsx';
 import { CompareTable } from '#dashboard/screens/compare/compare-table.tsx';
-import { type ComparedJob, parametersOf } from '#dashboard/screens/compare/parameters.ts';
+import { type ComparedJob, lastValuesOf, parametersOf } from '#dashboard/screens/compare/parameters.ts';
 import { useChartSettings } from '#dashboard/screens/job/chart-settings.ts';
 import { ChartToolbar, MetricSearch } from '#dashboard/screens/job/chart-toolbar.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
@@ -119,12 +119,9 @@ function useComparedJobs(ids: readonly string[]) {
     () =>
       views.flatMap((view, index) => {
         const series = indexes[index]?.series ?? [];
-        const metrics = Object.fromEntries(
-          series.filter(({ kind }) => kind === 'PROGRAM').map(({ name, last }) => [name, last.value]),
-        );
         return view === undefined
           ? []
-          : [{ view, parameters: parametersOf(view, definitions[index]), metrics, series }];
+          : [{ view, parameters: parametersOf(view, definitions[index]), metrics: lastValuesOf(series), series }];
       }),
     [...views, ...definitions, ...indexes],
   );

@@ -1,5 +1,7 @@
+import { selectMain } from '#shared/domain/replica-name.ts';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
+import type { SeriesIndex } from '#shared/protocol/metric-series.ts';
 import { listModels, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
 
 /** The values that distinguish a job, by name: its arguments, machine and labels. */
@@ -45,6 +47,16 @@ export function parametersOf(view: JobView, definition: JobDefinition | undefine
     machine: gpus === null ? machines : `${machines} with ${gpus}`,
     ...(models.length > 0 && { provisioning: models.join(' + ').toLowerCase() }),
     ...Object.fromEntries(Object.entries(view.labels).map(([name, value]) => [`label ${name}`, value])),
+  };
+}
+
+/** The last value of each metric, as the main replica reported it. */
+export function lastValuesOf(series: SeriesIndex['series']): ComparedJob['metrics'] {
+  const ofPrograms = series.filter(({ kind }) => kind === 'PROGRAM');
+  const values = selectMain(ofPrograms).map(({ name, last }) => [name, last.value] as const);
+  return {
+    ...Object.fromEntries(ofPrograms.map(({ name, last }) => [name, last.value])),
+    ...Object.fromEntries(values),
   };
 }
 

@@ -1,3 +1,4 @@
+import { selectMain } from '#shared/domain/replica-name.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 
 export type Progress = { readonly step: number; readonly stepsMax: number | null; readonly etaMs: number | null };
@@ -18,7 +19,7 @@ export function progressOf(job: JobView, now: number): Progress | null {
 
 /** The main replica of the newest attempt. */
 export function masterOf({ replicas }: JobView): JobView['replicas'][number] | undefined {
-  return replicas.findLast(({ replica }) => replica === 'master-0') ?? replicas.at(-1);
+  return selectMain(replicas).at(-1);
 }
 
 /** How long the program has run, over all attempts. */

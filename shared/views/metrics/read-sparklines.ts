@@ -1,4 +1,5 @@
 import type { Job } from '#shared/domain/job.ts';
+import { selectMain } from '#shared/domain/replica-name.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { AccessDeniedError } from '#shared/ports/object-store.ts';
 import { SPARKLINE_POINTS_MAX, type Sparkline } from '#shared/protocol/sparklines.ts';
@@ -85,11 +86,8 @@ async function listReadable({ objects }: MetricPorts, job: Job): Promise<SeriesP
   }
 }
 
-/** Those of the main replica: of the first one, otherwise of the one that comes last. */
 function selectParts(all: readonly SeriesPart[]): readonly SeriesPart[] {
-  const parts = all.filter(({ kind }) => kind === 'PROGRAM');
-  const replica = parts.find((part) => part.replica === 'master-0')?.replica ?? parts.at(-1)?.replica;
-  const own = parts.filter((part) => part.replica === replica);
+  const own = selectMain(all.filter(({ kind }) => kind === 'PROGRAM'));
   if (own.length <= PARTS_PER_JOB_MAX) {
     return own;
   }

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { sortRows } from '#dashboard/components/column.ts';
 import { mergeAttempts } from '#dashboard/screens/compare/merge-attempts.ts';
-import { namesOf, readArguments } from '#dashboard/screens/compare/parameters.ts';
+import { lastValuesOf, namesOf, readArguments } from '#dashboard/screens/compare/parameters.ts';
 import { progressOf } from '#dashboard/screens/job/progress.ts';
 import { renamed } from '#dashboard/screens/job/rename-clone.ts';
 import type { TrialView } from '#shared/protocol/tuning-view.ts';
+import { SERIES_INDEX } from '../../support/cli/metric-answers.ts';
 import { replicaOf, viewOf } from '../../support/cli/test-cloud.ts';
 import { exampleMetric } from '../../support/page/example-series.ts';
+
+const [exampleEntry] = SERIES_INDEX.series as [(typeof SERIES_INDEX)['series'][number]];
 
 describe('a comparison', () => {
   it('reads arguments in every common form', () => {
@@ -26,6 +29,20 @@ describe('a comparison', () => {
     ];
     expect(namesOf(all, true)).toEqual(['lr', 'fast']);
     expect(namesOf(all, false)).toEqual(['lr', 'machine', 'fast']);
+  });
+
+  it('shows the value of the master, as the list of jobs does, and of another replica what only that one reports', () => {
+    const reported = (replica: string, name: string, value: number) => ({
+      ...exampleEntry,
+      ...{ replica, name, last: { ...exampleEntry.last, value } },
+    });
+    const series = [
+      reported('evaluator-0', 'accuracy', 0.9),
+      reported('evaluator-0', 'loss', 3),
+      reported('master-0', 'loss', 1),
+      reported('worker-0', 'loss', 2),
+    ];
+    expect(lastValuesOf(series)).toEqual({ accuracy: 0.9, loss: 1 });
   });
 
   it('draws the steps that an attempt repeated once', () => {

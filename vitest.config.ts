@@ -1,4 +1,5 @@
-import { availableParallelism } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/run/longest-first.ts';
 import { Reporter } from './test/support/run/reporter.ts';
@@ -38,6 +39,8 @@ export default defineConfig({
     // One line is printed for a passing file, however long its tests take.
     slowTestThreshold: Number.MAX_SAFE_INTEGER,
     sequence: { sequencer: LongestFirst },
+    // Commands of tests look for running clouds here, not among those of the user.
+    env: { XDG_STATE_HOME: join(tmpdir(), 'state-of-tests') },
     expect: { poll: { timeout: 60_000, interval: 20 } },
     projects: [
       project('unit', { timeoutMs: 60_000 }),

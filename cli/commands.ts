@@ -38,7 +38,7 @@ export const COMMANDS = [
   },
   {
     name: 'status',
-    summary: 'Show the endpoints, VMs, queues and disk usage of the embedded cloud',
+    summary: 'Show which cloud commands talk to, and what runs there',
     load: async () => (await import('#cli/commands/status.ts')).status,
   },
   {

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-import { constants } from 'node:os';
+import { constants, homedir } from 'node:os';
+import { join } from 'node:path';
 import type { WriteStream } from 'node:tty';
 import type { Output } from '#cli/core/command.ts';
 import { findProgramName, setProgramNameSource } from '#cli/core/program-name.ts';
@@ -54,6 +55,8 @@ process.exitCode = await run(process.argv.slice(2), {
   cwd: process.cwd(),
   dataDir: process.env.DROPFORGE_DATA_DIR || undefined,
   deployment: process.env.DROPFORGE_DEPLOYMENT || undefined,
+  // XDG Base Directory Specification, "Environment variables".
+  stateDir: join(process.env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'dropforge'),
   interrupted: interruption.signal,
   startCloud: async (options) => {
     hasStartedCloud = true;

@@ -2,6 +2,7 @@ import { Argument, CommanderError, InvalidArgumentError, Option, Command as Pars
 import { COMMANDS, type CommandEntry, type GroupName } from '#cli/commands.ts';
 import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core/command.ts';
 import { setCloudFlagsOfHints } from '#cli/core/program-name.ts';
+import { selectCloud, selectedCloud } from '#cli/core/selected-cloud.ts';
 import { createVisibleOutput, paint } from '#cli/render/paint.ts';
 import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/render/result-format.ts';
 import packageFile from '#package.json' with { type: 'json' };
@@ -23,6 +24,7 @@ const GROUPS: Readonly<Record<GroupName, string>> = {
 /** Runs a command line and returns its exit code. Never throws, and does not exit the process. */
 export async function run(argv: readonly string[], rawIo: Io): Promise<ExitCode> {
   const io = { ...rawIo, stdout: createVisibleOutput(rawIo.stdout), stderr: createVisibleOutput(rawIo.stderr) };
+  selectCloud(undefined);
   const { args, rest } = splitRest(argv);
   const call: Call = { io, rest, hasRest: argv.includes('--'), exitCode: 0 };
   try {
@@ -232,6 +234,10 @@ async function reportError(error: unknown, io: Io): Promise<ExitCode> {
   const isAborted = io.interrupted.aborted && error instanceof Error && error.name === 'AbortError';
   const text = error instanceof Interruption ? error.message : `${label} ${describeError(error)}`;
   io.stderr.write(`${isAborted ? 'Interrupted.' : text}\n`);
+  const cloud = selectedCloud();
+  if (cloud !== undefined && !isAborted && !(error instanceof Interruption)) {
+    io.stderr.write(`${paint('cloud:', 'dim', io.stderr)} ${cloud}\n`);
+  }
   return error instanceof UsageFailure || error instanceof InvalidFlagError ? 2 : 1;
 }
 

@@ -11,6 +11,7 @@ import {
   seriesIndexSchema,
   seriesPageSchema,
 } from '#shared/protocol/metric-series.ts';
+import { type RunningSummary, runningSummarySchema } from '#shared/protocol/running-summary.ts';
 import { type TrialView, trialViewSchema } from '#shared/protocol/tuning-view.ts';
 import { curveSchema } from '#shared/tuning/trial.ts';
 
@@ -42,6 +43,7 @@ export type ApiClient = {
   /** Lists up to `countMax` jobs, newest first, from as many pages as needed. */
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
+  getRunning(): Promise<RunningSummary>;
   /** Returns the events that changed a job or tuning, oldest first. */
   getHistory(jobId: string): Promise<readonly HistoryEntry[]>;
   /** Lists what changed of the job since the answer with this marker. */
@@ -116,6 +118,7 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
       return jobs;
     },
     getJob: (jobId) => request(urlOf(jobId), jobViewSchema),
+    getRunning: () => request(`${url}/v1/running`, runningSummarySchema),
     getHistory: async (jobId) =>
       (await request(urlOf(jobId, '/history'), z.object({ history: historySchema }))).history,
     listChanges(jobId, marker) {

@@ -1,13 +1,24 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { Invocation } from '#cli/core/command.ts';
+import type { Invocation, Io } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { selectCloud } from '#cli/core/selected-cloud.ts';
 import { type Endpoints, readEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
+import { listRunningClouds } from '#infra/embedded/data-dir/running-clouds.ts';
+import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 const DIRECTORY_NAME = '.dropforge';
 
-type Caller = Pick<Invocation, 'dataDir'> & { readonly io: { readonly cwd: string } };
+type Caller = Pick<Invocation, 'dataDir'> & { readonly io: Pick<Io, 'cwd'> };
+
+/** The input of `findCloud`. */
+export type CloudCaller = Pick<Invocation, 'dataDir' | 'deployment'> & {
+  readonly io: Pick<Io, 'cwd' | 'stateDir' | 'stderr'>;
+};
+
+/** A running embedded cloud. */
+export type EmbeddedCloud = Endpoints & { readonly dataDir: string };
 
 /** Returns the given data directory, else the nearest `.dropforge/` here or in a parent, else `./.dropforge`. */
 export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
@@ -39,20 +50,43 @@ export function rejectDeployment({ flag }: Pick<Invocation, 'flag'>): void {
 }
 
 /**
- * Returns the endpoints of the running embedded cloud. Throws Failure if none is running or a deployment is selected.
+ * Returns the embedded cloud of the data directory or, unless the caller chose one, this user's only one that runs
+ * elsewhere. Throws Failure if there is none, and if a deployment is selected.
  */
-export async function findCloud(caller: Caller & Pick<Invocation, 'deployment'>): Promise<Endpoints> {
+export async function findCloud(caller: CloudCaller): Promise<EmbeddedCloud> {
   if (caller.deployment !== undefined) {
     throw new Failure(
       'This command works only with an embedded cloud: remove --deployment or unset DROPFORGE_DEPLOYMENT. For Google Cloud, see docs/runbook.md.',
     );
   }
   const dataDir = await findDataDir(caller);
+  const cloud = (await readCloud(dataDir)) ?? (await findElsewhere(caller, dataDir));
+  selectCloud(nameOf(cloud));
+  return cloud;
+}
+
+export function nameOf({ dataDir }: Pick<EmbeddedCloud, 'dataDir'>): string {
+  return `embedded cloud on ${dataDir}`;
+}
+
+async function readCloud(dataDir: string): Promise<EmbeddedCloud | undefined> {
   const endpoints = await readEndpoints(dataDir);
-  if (endpoints === undefined) {
-    throw new Failure(`No embedded cloud is running on ${dataDir}: run \`${programName()} up\` first.`);
+  return endpoints === undefined ? undefined : { ...endpoints, dataDir };
+}
+
+async function findElsewhere({ dataDir: chosen, io }: CloudCaller, nearest: string): Promise<EmbeddedCloud> {
+  const [first, ...others] = chosen === undefined ? await listRunningClouds(io.stateDir) : [];
+  const cloud = first === undefined || others.length > 0 ? undefined : await readCloud(first);
+  if (cloud !== undefined) {
+    io.stderr.write(`Using the ${nameOf(cloud)}, since none is running on ${nearest}.\n`);
+    return cloud;
   }
-  return endpoints;
+  const choices = [first, ...others].map((dataDir) => `--data-dir ${quoteForShell(dataDir ?? '')}`);
+  throw new Failure(
+    others.length > 0
+      ? `No embedded cloud is running on ${nearest}, and several elsewhere: choose one with ${choices.join(' or ')}.`
+      : `No embedded cloud is running on ${nearest}: run \`${programName()} up\` first, or select a deployment on Google Cloud with --deployment FILE.`,
+  );
 }
 
 /** Whether the path is a file, or one of its parents is. */

@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import type { Api, PollIntervals } from '#cli/client/api-client.ts';
-import { findCloud } from '#cli/client/find-cloud.ts';
+import { type CloudCaller, type EmbeddedCloud, findCloud, nameOf } from '#cli/client/find-cloud.ts';
 import { embeddedRemedies } from '#cli/client/request-json.ts';
-import type { Invocation } from '#cli/core/command.ts';
-import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
+import { selectCloud } from '#cli/core/selected-cloud.ts';
 
 /** The cloud that commands operate on: this machine's embedded cloud or a deployment on Google Cloud. */
 export type Target = {
+  /** For people, such as `embedded cloud on /home/me/.dropforge`. */
+  readonly name: string;
   readonly projectId: string;
   readonly uploadBucket: string;
   readonly jobsBucket: string;
@@ -37,10 +38,8 @@ export const EMBEDDED_POLL_INTERVALS: PollIntervals = { initialMs: 300, maxMs: 3
  */
 export const DEPLOYMENT_POLL_INTERVALS: PollIntervals = { initialMs: 1_000, maxMs: 5_000, logPageMs: 2_000 };
 
-type Caller = Pick<Invocation, 'dataDir' | 'deployment'> & { readonly io: { readonly cwd: string } };
-
 /** Returns the selected deployment, else the running embedded cloud. Throws Failure if there is none. */
-export async function findTarget(caller: Caller): Promise<Target> {
+export async function findTarget(caller: CloudCaller): Promise<Target> {
   if (caller.deployment === undefined) {
     return targetOf(await findCloud(caller));
   }
@@ -48,9 +47,13 @@ export async function findTarget(caller: Caller): Promise<Target> {
   const { readDeployment } = await import('#cli/client/deployment.ts');
   const { describeDenial } = await import('#cli/client/describe-denial.ts');
   const { createAuthorizer } = await import('#cli/client/identity-token.ts');
-  const deployment = await readDeployment(resolve(caller.io.cwd, caller.deployment));
+  const path = resolve(caller.io.cwd, caller.deployment);
+  const deployment = await readDeployment(path);
   const { api, pageUrl, storage = null, pubsub, submitTopic = null, ...buckets } = deployment;
+  const name = `deployment in project ${buckets.projectId} (${path})`;
+  selectCloud(name);
   return {
+    name,
     ...buckets,
     topics: { submit: submitTopic, endpoint: pubsub },
     // The only bucket that the service accounts of both the functions and the VMs can read.
@@ -69,8 +72,10 @@ export async function findTarget(caller: Caller): Promise<Target> {
   };
 }
 
-export function targetOf({ projectId, uploadBucket, jobsBucket, storage, api }: Endpoints): Target {
+export function targetOf(cloud: EmbeddedCloud): Target {
+  const { projectId, uploadBucket, jobsBucket, storage, api } = cloud;
   return {
+    name: nameOf(cloud),
     ...{ projectId, uploadBucket, jobsBucket, storage, stagingBucket: jobsBucket },
     topics: null,
     pageUrl: api,

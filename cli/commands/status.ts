@@ -1,14 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CloudStatus, createAdminClient } from '#cli/client/admin-client.ts';
-import { findCloud, findDataDir } from '#cli/client/find-cloud.ts';
+import { createApiClient } from '#cli/client/api-client.ts';
+import { findCloud, nameOf } from '#cli/client/find-cloud.ts';
+import { findTarget } from '#cli/client/find-target.ts';
 import { type LoggedTransition, openTransitionLog } from '#cli/client/transition-log.ts';
-import type { Command, Invocation } from '#cli/core/command.ts';
+import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
+import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
-import { describeEndpoints } from '#cli/render/describe-endpoints.ts';
+import { describeDeployment, describeEndpoints } from '#cli/render/describe-endpoints.ts';
 import { CHANGE_COLUMNS, formatChange } from '#cli/render/describe-history.ts';
 import { formatTable } from '#cli/render/format-table.ts';
-import { formatBytes } from '#shared/text/format-number.ts';
+import { readEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
+import { formatBytes, formatCount } from '#shared/text/format-number.ts';
 import { formatDuration } from '#shared/text/format-time.ts';
+import { describeRunning } from '#shared/views/describe/describe-running.ts';
 
 const TRANSITIONS_SHOWN_MAX = 20;
 const POLL_MS = 300;
@@ -19,14 +24,17 @@ export const status: Command = {
   notes: 'With --follow and --format=json, prints transitions only, one JSON object a line.',
   async run(invocation) {
     const { io, print, isSet, isJson } = invocation;
+    if (invocation.deployment !== undefined) {
+      return await showDeployment(invocation);
+    }
     const endpoints = await findCloud(invocation);
-    const readTransitions = openTransitionLog(await findDataDir(invocation));
+    const readTransitions = openTransitionLog(endpoints.dataDir);
     const { vms, queues, storage } = await createAdminClient(endpoints.admin, io.interrupted).readStatus();
     const transitions = (await readTransitions()).slice(-TRANSITIONS_SHOWN_MAX);
     const vmRows = vms.map((vm) => [vm.vmName, vm.zone, vm.status, vm.jobId, String(vm.attempt)]);
     const queueRows = queues.map(({ topic, waiting, deadLetters }) => [topic, String(waiting), String(deadLetters)]);
     const text = [
-      `${describeEndpoints(endpoints)}\nbuckets    ${describeStorage(storage)}`,
+      `${describeEndpoints(nameOf(endpoints), endpoints)}\nbuckets    ${describeStorage(storage)}`,
       vms.length === 0 ? 'No VMs are running.' : formatTable(['VM', 'ZONE', 'STATUS', 'JOB', 'ATTEMPT'], vmRows),
       queues.length === 0 ? 'The queues are empty.' : formatTable(['TOPIC', 'WAITING', 'DEAD LETTERS'], queueRows),
       ...(transitions.length === 0 ? [] : [formatTable(COLUMNS, transitions.map(formatTransition))]),
@@ -38,19 +46,31 @@ export const status: Command = {
     }
     while (isSet('follow') && !io.interrupted.aborted) {
       // The cloud is looked for first: the last lines that it wrote are printed before its end is reported.
-      const failure = await findCloud(invocation).then(
-        () => undefined,
-        (error: unknown) => error,
-      );
+      const isRunning = (await readEndpoints(endpoints.dataDir)) !== undefined;
       printLines(invocation, await readTransitions());
-      if (failure !== undefined) {
-        throw failure;
+      if (!isRunning) {
+        throw new Failure(`The embedded cloud has stopped: run \`${programName()} up\` to start it again.`);
       }
       await sleep(POLL_MS, undefined, { signal: io.interrupted }).catch(() => undefined);
     }
     return 0;
   },
 };
+
+async function showDeployment(invocation: Invocation): Promise<ExitCode> {
+  if (invocation.isSet('follow')) {
+    throw new UsageFailure(
+      '--follow works only with an embedded cloud. Of a deployment, the logs of its functions have every transition (docs/log-lines.md).',
+    );
+  }
+  const target = await findTarget(invocation);
+  const running = await createApiClient(target.api, invocation.io.interrupted).getRunning();
+  const { projectId, uploadBucket, jobsBucket, pageUrl } = target;
+  const text = `${describeRunning(running)}, ${formatCount(running.unfinishedJobs, 'job')} not finished`;
+  const json = { cloud: target.name, projectId, api: target.api.url, pageUrl, uploadBucket, jobsBucket, running };
+  invocation.print({ json, text: describeDeployment(target, text) });
+  return 0;
+}
 
 const COLUMNS = ['TIME', 'JOB', 'IN STATE', ...CHANGE_COLUMNS];
 

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { findDataDir, rejectDeployment } from '#cli/client/find-cloud.ts';
+import { findDataDir, nameOf, rejectDeployment } from '#cli/client/find-cloud.ts';
 import { openFunctionsLog } from '#cli/client/functions-log.ts';
 import type { Command } from '#cli/core/command.ts';
 import { describeError, Failure } from '#cli/core/failure.ts';
 import { readNumber } from '#cli/core/read-number.ts';
 import { describeEndpoints } from '#cli/render/describe-endpoints.ts';
+import { registerCloud, unregisterCloud } from '#infra/embedded/data-dir/running-clouds.ts';
 
 const PORT_MAX = 65_535;
 
@@ -32,16 +33,22 @@ export const up: Command = {
       ...(configFile !== undefined && { configFile }),
       writeLog: log.write,
     });
+    await registerCloud(io.stateDir, dataDir).catch((error) =>
+      io.stderr.write(
+        `Commands in other folders need --data-dir, since this cloud was not recorded: ${describeError(error)}\n`,
+      ),
+    );
     try {
       print({
-        json: { ...cloud.endpoints, log: log.path },
-        text: `${describeEndpoints(cloud.endpoints)}\nlog        ${log.path}\n\nThe embedded cloud is running. Press Ctrl-C to stop it.`,
+        json: { ...cloud.endpoints, dataDir, log: log.path },
+        text: `${describeEndpoints(nameOf({ dataDir }), cloud.endpoints)}\nlog        ${log.path}\n\nThe embedded cloud is running. Press Ctrl-C to stop it.`,
       });
       if (!io.interrupted.aborted) {
         await once(io.interrupted, 'abort');
       }
       io.stderr.write('Stopping the VMs and the embedded cloud. Press Ctrl-C again to exit without waiting.\n');
     } finally {
+      await unregisterCloud(io.stateDir, dataDir).catch(() => undefined);
       await cloud.stop();
     }
     io.stderr.write(`The embedded cloud has stopped. Its state is in ${dataDir}; jobs resume at the next start.\n`);

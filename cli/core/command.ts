@@ -64,6 +64,8 @@ export type Io = {
   readonly cwd: string;
   readonly dataDir: string | undefined;
   readonly deployment: string | undefined;
+  /** This user's directory for state of programs, where running embedded clouds are recorded. */
+  readonly stateDir: string;
   /** Aborted on SIGINT, SIGTERM and SIGHUP and, for commands that started an embedded cloud, when stdout is closed. */
   readonly interrupted: AbortSignal;
   readonly startCloud: StartCloud;

@@ -1,10 +1,14 @@
+import * as z from 'zod';
+
 /** `GET /v1/running`: what runs now, over all jobs. */
-export type RunningSummary = {
-  readonly unfinishedJobs: number;
+export const runningSummarySchema = z.object({
+  unfinishedJobs: z.int().nonnegative(),
   /** VMs that are billed. */
-  readonly vms: number;
+  vms: z.int().nonnegative(),
   /** List price of the VMs; null if one is unknown. */
-  readonly perHourUsd: number | null;
+  perHourUsd: z.number().nullable(),
   /** Whether there are more unfinished jobs than were counted. */
-  readonly isLowerBound: boolean;
-};
+  isLowerBound: z.boolean(),
+});
+
+export type RunningSummary = Readonly<z.infer<typeof runningSummarySchema>>;

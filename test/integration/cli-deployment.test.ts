@@ -173,7 +173,13 @@ describe('the CLI on a deployment', () => {
 
     expect(await dropforge(['jobs', 'list'])).toMatchObject({ code: 0, stdout: expect.stringContaining('one') });
     expect(await dropforge(['jobs', 'cancel', 'one'])).toMatchObject({ code: 0 });
-    expect(cloud.requests).toEqual(['GET /v1/jobs', 'POST /v1/jobs/one:cancel']);
+    expect(await dropforge(['status'])).toMatchObject({
+      ...{ code: 0, stderr: '' },
+      stdout: expect.stringMatching(
+        /^cloud +deployment in project test-project \(.*deployment\.json\)\n.*\nrunning +2 VMs, \$0\.38\/h now, 3 jobs not/s,
+      ),
+    });
+    expect(cloud.requests).toEqual(['GET /v1/jobs', 'POST /v1/jobs/one:cancel', 'GET /v1/running']);
   });
 
   it('prints how to log in if there are no credentials', async () => {
@@ -231,7 +237,7 @@ describe('the CLI on a deployment', () => {
   });
 
   it.each([
-    [['status'], /This command works only with an embedded cloud: remove --deployment/],
+    [['env'], /This command works only with an embedded cloud: remove --deployment/],
     [
       ['--deployment=nowhere.json', 'jobs', 'list'],
       /The deployment file .*nowhere\.json cannot be read\. Create it with: terraform/,

@@ -24,7 +24,7 @@ export type Demo = {
 };
 
 export function openDemo(started: Pick<Demo, 'invocation' | 'progress' | 'dataDir' | 'endpoints'>): Demo {
-  const target = targetOf(started.endpoints);
+  const target = targetOf({ ...started.endpoints, dataDir: started.dataDir });
   const signal = started.invocation.io.interrupted;
   return { ...started, objects: createObjectClient(target), api: createApiClient(target.api, signal), signal };
 }
@@ -51,12 +51,15 @@ export async function readVms({ endpoints, signal }: Demo) {
 const CLEAN_UP_TIMEOUT_MS = 30_000;
 
 /** Cancels the jobs, which would otherwise resume at the next start of the cloud. */
-export async function cancelInterrupted({ invocation, endpoints }: Demo, jobIds: readonly string[]): Promise<void> {
+export async function cancelInterrupted(
+  { invocation, dataDir, endpoints }: Demo,
+  jobIds: readonly string[],
+): Promise<void> {
   const { io } = invocation;
   const named = `${jobIds.length === 1 ? 'job' : 'jobs'} ${jobIds.join(' and ')}`;
   io.stderr.write(`Cancelling ${named} and waiting for all VMs to be deleted.\n`);
   const signal = AbortSignal.timeout(CLEAN_UP_TIMEOUT_MS);
-  const api = createApiClient(targetOf(endpoints).api, signal);
+  const api = createApiClient(targetOf({ ...endpoints, dataDir }).api, signal);
   await Promise.all(
     jobIds.map(async (jobId) => {
       try {

@@ -1,7 +1,7 @@
 import { useResource } from '#dashboard/client/use-resource.ts';
 import type { RunningSummary } from '#shared/protocol/running-summary.ts';
 import { formatCount } from '#shared/text/format-number.ts';
-import { formatUsd } from '#shared/text/format-usd.ts';
+import { describeRunning } from '#shared/views/describe/describe-running.ts';
 
 /** The number and the cost of the VMs that run now: the first question about machines that cost money. */
 export function RunningLine() {
@@ -9,17 +9,13 @@ export function RunningLine() {
   if (data === undefined) {
     return null;
   }
-  const { vms, perHourUsd, unfinishedJobs, isLowerBound } = data;
-  if (unfinishedJobs === 0) {
+  if (data.unfinishedJobs === 0) {
     return <p class="running-line muted">Nothing is running.</p>;
   }
   return (
     <p class="running-line">
-      <strong>
-        {isLowerBound && 'At least '}
-        {formatCount(vms, 'VM')}, {formatUsd(perHourUsd)}/h now
-      </strong>
-      <span class="muted"> · {formatCount(unfinishedJobs, 'job')} not finished</span>
+      <strong>{describeRunning(data)}</strong>
+      <span class="muted"> · {formatCount(data.unfinishedJobs, 'job')} not finished</span>
     </p>
   );
 }

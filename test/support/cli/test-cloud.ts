@@ -153,6 +153,9 @@ function createApi(
       ? context.json({ error: { code: 404, message: 'Not found.' } }, 404)
       : context.json({ history }),
   );
+  app.get('/v1/running', (context) =>
+    context.json({ unfinishedJobs: 3, vms: 2, perHourUsd: 0.38, isLowerBound: false }),
+  );
   app.get('/v1/jobs/:jobId/metrics', (context) => context.json(SERIES_INDEX));
   app.get('/v1/jobs/:jobId/metrics/points', (context) => context.json(pointsOf(context.req.queries('name') ?? [])));
   app.get('/v1/jobs/:jobId/trials', (context) => {
@@ -216,6 +219,7 @@ export async function runCli(argv: readonly string[], io: Partial<Io> = {}): Pro
     cwd: process.cwd(),
     dataDir: undefined,
     deployment: undefined,
+    stateDir: join(tmpdir(), 'no-state'),
     interrupted: new AbortController().signal,
     hasContainerEngine: async () => true,
     startCloud: () => Promise.reject(new Error('This test must not start a cloud.')),

@@ -68,7 +68,7 @@ describe('dropforge status, env and admin', () => {
     const io = { dataDir: cloud.dataDir, interrupted: AbortSignal.timeout(3_000), stdout };
     expect(await runCli(['status', '--follow'], io)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('No embedded cloud is running'),
+      stderr: expect.stringContaining('The embedded cloud has stopped'),
     });
   });
 
@@ -97,7 +97,9 @@ describe('dropforge status, env and admin', () => {
   });
 
   it('fails for a VM that does not exist', async () => {
-    expect(await cli('admin', 'preempt', 'vm-2')).toMatchObject({ code: 1, stderr: 'error: There is no such VM.\n' });
+    expect(await cli('admin', 'preempt', 'vm-2')).toMatchObject({
+      ...{ code: 1, stderr: `error: There is no such VM.\ncloud: embedded cloud on ${cloud.dataDir}\n` },
+    });
   });
 });
 

@@ -32,7 +32,13 @@ afterEach(async () => {
 
 function clientOf(pollIntervals: PollIntervals, url = cloud.endpoints.api) {
   const { signal } = new AbortController();
-  return { signal, api: createApiClient({ ...targetOf(cloud.endpoints).api, url, pollIntervals }, signal) };
+  return {
+    signal,
+    api: createApiClient(
+      { ...targetOf({ ...cloud.endpoints, dataDir: cloud.dataDir }).api, url, pollIntervals },
+      signal,
+    ),
+  };
 }
 
 /** Starts a proxy of the API that answers the first requests to a path with 429. */
@@ -52,6 +58,8 @@ async function startRateLimitedApi(path: string, { errors, retryAfter }: { error
   servers.push(server);
   return `http://127.0.0.1:${await listen(server, 0)}`;
 }
+
+const ioIn = (cwd: string) => ({ cwd, stateDir: cwd, stderr: { write: () => {}, terminal: null, hasColors: false } });
 
 describe('following a job', () => {
   it('starts with short intervals and doubles them up to the maximum of the API', async () => {
@@ -130,7 +138,7 @@ describe('the address of the page', () => {
     const deployment = join(cloud.dataDir, 'deployment.json');
     const required = { projectId: 'p', uploadBucket: 'uploads', jobsBucket: 'jobs', api: 'https://api.example' };
     await writeFile(deployment, JSON.stringify({ ...required, ...settings }));
-    const { pageUrl } = await findTarget({ deployment, dataDir: undefined, io: { cwd: cloud.dataDir } });
+    const { pageUrl } = await findTarget({ deployment, dataDir: undefined, io: ioIn(cloud.dataDir) });
     expect(pageUrl).toBe(expected);
   });
 });
@@ -140,7 +148,7 @@ describe('poll intervals', () => {
     const deployment = join(cloud.dataDir, 'deployment.json');
     const settings = { projectId: 'p', uploadBucket: 'uploads', jobsBucket: 'jobs', api: 'https://api.example' };
     await writeFile(deployment, JSON.stringify(settings));
-    const { api } = await findTarget({ deployment, dataDir: undefined, io: { cwd: cloud.dataDir } });
+    const { api } = await findTarget({ deployment, dataDir: undefined, io: ioIn(cloud.dataDir) });
 
     expect(api.pollIntervals).toBe(DEPLOYMENT_POLL_INTERVALS);
     expect(60_000 / DEPLOYMENT_POLL_INTERVALS.maxMs).toBeLessThanOrEqual(60 / 5);
@@ -148,7 +156,7 @@ describe('poll intervals', () => {
   });
 
   it('are short for an embedded cloud', async () => {
-    const { api } = await findTarget({ deployment: undefined, dataDir: cloud.dataDir, io: { cwd: cloud.dataDir } });
+    const { api } = await findTarget({ deployment: undefined, dataDir: cloud.dataDir, io: ioIn(cloud.dataDir) });
     expect(api.pollIntervals).toBe(EMBEDDED_POLL_INTERVALS);
   });
 });

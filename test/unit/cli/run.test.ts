@@ -91,7 +91,7 @@ describe('the command line', () => {
     const { code, stderr } = await runCli(['jobs', 'list'], { cwd: inside });
     expect(code).toBe(1);
     expect(stderr).toBe(
-      `error: No embedded cloud is running on ${join(empty, '.dropforge')}: run \`npx dropforge up\` first.\n`,
+      `error: No embedded cloud is running on ${join(empty, '.dropforge')}: run \`npx dropforge up\` first, or select a deployment on Google Cloud with --deployment FILE.\n`,
     );
   });
 
@@ -126,7 +126,8 @@ describe('the dropforge program', () => {
     const node = promisify(execFile);
     const help = await node(process.execPath, [MAIN, '--help'], { cwd: empty });
     expect(help.stdout).toContain('Usage: dropforge');
-    const failed = node(process.execPath, [MAIN, 'jobs', 'list'], { cwd: empty });
+    const env = { ...process.env, XDG_STATE_HOME: empty };
+    const failed = node(process.execPath, [MAIN, 'jobs', 'list'], { cwd: empty, env });
     await expect(failed).rejects.toMatchObject({
       code: 1,
       stdout: '',

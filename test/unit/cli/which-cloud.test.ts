@@ -1,0 +1,96 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
+import { registerCloud } from '#infra/embedded/data-dir/running-clouds.ts';
+import { runCli, startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
+
+let cloud: TestCloud;
+/** A folder that has no cloud of its own. */
+let cwd: string;
+let stateDir: string;
+
+beforeEach(async () => {
+  cloud = await startTestCloud();
+  cwd = join(cloud.dataDir, 'project', 'deep');
+  stateDir = join(cloud.dataDir, 'state');
+  await mkdir(cwd, { recursive: true });
+  await registerCloud(stateDir, cloud.dataDir);
+  cloud.jobs.set('digits', [viewOf('digits')]);
+});
+afterEach(() => cloud.close());
+
+const cli = (...argv: string[]) => runCli(argv, { cwd, stateDir });
+
+/** A cloud of this process: whether it runs is known by its process. */
+async function registerAnother(pid = process.pid): Promise<string> {
+  const dataDir = join(cloud.dataDir, `other ${pid}`);
+  await mkdir(dataDir);
+  await writeEndpoints(dataDir, { ...cloud.endpoints, pid });
+  await registerCloud(stateDir, dataDir);
+  return dataDir;
+}
+
+describe('a running embedded cloud', () => {
+  it('is found from any folder, which a note says', async () => {
+    const { code, stdout, stderr } = await cli('jobs', 'list');
+    expect({ code, stdout: stdout.includes('digits') }).toEqual({ code: 0, stdout: true });
+    expect(stderr).toBe(
+      `Using the embedded cloud on ${cloud.dataDir}, since none is running on ${join(cwd, '.dropforge')}.\n`,
+    );
+  });
+
+  it('is not used in place of one that was chosen', async () => {
+    const { code, stderr } = await cli('jobs', 'list', '--data-dir', 'mine');
+    expect(code).toBe(1);
+    expect(stderr).toContain(`No embedded cloud is running on ${join(cwd, 'mine')}: run \`npx dropforge`);
+  });
+
+  it('must be chosen if several run elsewhere', async () => {
+    const other = await registerAnother();
+    const { code, stderr } = await cli('jobs', 'list');
+    expect(code).toBe(1);
+    expect(stderr).toContain(`choose one with --data-dir ${cloud.dataDir} or --data-dir '${other}'.`);
+    expect((await cli('jobs', 'list', '--data-dir', cloud.dataDir)).code).toBe(0);
+  });
+
+  it('is found beside the records of clouds that were killed or deleted', async () => {
+    // Greater than the highest process id on Linux, 4,194,304 (proc(5), pid_max).
+    await registerAnother(4_194_305);
+    await rm(await registerAnother(4_194_306), { recursive: true });
+    expect((await cli('jobs', 'list')).code).toBe(0);
+  });
+});
+
+describe('the cloud of a command', () => {
+  const deployment = async () => {
+    const path = join(cwd, 'deployment.json');
+    const { api, uploadBucket, jobsBucket } = cloud.endpoints;
+    await writeFile(path, JSON.stringify({ projectId: 'team-ml', api, uploadBucket, jobsBucket }));
+    return path;
+  };
+
+  it('is named by its errors', async () => {
+    expect((await cli('jobs', 'describe', 'nope')).stderr).toMatch(
+      new RegExp(`^error: .*\n^cloud: embedded cloud on ${cloud.dataDir}\n`, 'm'),
+    );
+    const path = await deployment();
+    expect((await cli('--deployment', path, 'jobs', 'describe', 'nope')).stderr).toContain(
+      `\ncloud: deployment in project team-ml (${path})\n`,
+    );
+  });
+
+  it('is not named by an error that has nothing to do with it', async () => {
+    await cli('jobs', 'describe', 'nope');
+    expect((await cli('jobs', 'validate', 'nope.yaml')).stderr).not.toContain('cloud:');
+  });
+
+  it('is shown by status, with what runs there', async () => {
+    expect((await cli('status')).stdout).toMatch(`cloud      embedded cloud on ${cloud.dataDir}\n`);
+    const { code, stderr } = await cli('status', '--follow', '--deployment', await deployment());
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('--follow works only with an embedded'),
+    });
+  });
+});

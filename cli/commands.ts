@@ -27,6 +27,11 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/demo/demo.ts')).demo,
   },
   {
+    name: 'logs',
+    summary: 'Same as jobs stream-logs',
+    load: JOB_COMMANDS['stream-logs'],
+  },
+  {
     name: 'up',
     summary: 'Run the embedded cloud in the foreground',
     load: async () => (await import('#cli/commands/up.ts')).up,

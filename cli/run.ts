@@ -150,7 +150,7 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
   for (const flag of command.flags) {
     parser.addOption(createOption(flag));
     // All gcloud switches have a --no- variant, which generated scripts use.
-    if (flag.value === undefined || flag.isValueOptional === true) {
+    if ((flag.value === undefined || flag.isValueOptional === true) && !flag.name.startsWith('no-')) {
       parser.addOption(new Option(`--no-${flag.name}`).hideHelp());
     }
   }
@@ -195,7 +195,8 @@ async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Inv
   for (let level: Parser | null = parser; level !== null; level = level.parent) {
     for (const option of level.options) {
       const value: unknown = level.getOptionValue(option.attributeName());
-      values.set(option.name(), value === false ? undefined : value);
+      // Commander sets the value of a switch whose name begins with no- to true, unless it is given.
+      values.set(option.name(), option.negate ? value === false || undefined : value === false ? undefined : value);
     }
   }
   // The option's default and its only parser both produce a ResultFormat.

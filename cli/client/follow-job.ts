@@ -23,7 +23,8 @@ export async function reportInterruption<T>(
       throw error;
     }
     throw new Interruption(
-      `Interrupted. Job ${jobId} is still running: to cancel it, run \`${programName()} jobs cancel ${jobId}\`.`,
+      `Interrupted. Job ${jobId} is still running: to follow it, run \`${programName()} logs ${jobId}\`; ` +
+        `to cancel it, \`${programName()} jobs cancel ${jobId}\`.`,
     );
   }
 }
@@ -82,24 +83,34 @@ function createChangedJobReader(api: ApiClient, jobId: string): () => Promise<Jo
   };
 }
 
-type StreamOptions = Omit<FollowOptions, 'onJob'> & {
-  /** Only the entries of this replica; undefined for all. */
+/** Which entries of a log are read. */
+export type LogSelection = {
+  /** Only those of this replica; undefined for all. */
   readonly replica?: string | undefined;
-  readonly onEntry: (entry: LogEntry) => void;
-  /** Called at each poll of a tuning, with the trials that have ended since the last one. */
-  readonly onTuning?: (job: JobView, ended: readonly TrialView[]) => void;
+  /** How many of the entries that were written before are passed on: the last ones. */
+  readonly tail?: number | undefined;
+  readonly isSelected?: (entry: LogEntry) => boolean;
 };
 
+type StreamOptions = Omit<FollowOptions, 'onJob'> &
+  LogSelection & {
+    readonly onEntry: (entry: LogEntry) => void;
+    /** Called at each poll of a tuning, with the trials that have ended since the last one. */
+    readonly onTuning?: (job: JobView, ended: readonly TrialView[]) => void;
+  };
+
 /**
- * Passes all log entries to `onEntry`, oldest first, until the job has ended and its log has been read to the end. A
- * tuning has no log of its own, but trials, which are passed to `onTuning`.
+ * Passes the selected log entries to `onEntry`, oldest first, until the job has ended and its log has been read to the
+ * end. The log is read from its beginning, whatever is selected: its pages have no other start. A tuning has no log of
+ * its own, but trials, which are passed to `onTuning`.
  */
 export async function streamLogs(
   api: ApiClient,
   jobId: string,
-  { signal, replica, onEntry, onTuning }: StreamOptions,
+  { signal, replica, tail, isSelected = () => true, onEntry, onTuning }: StreamOptions,
 ): Promise<JobView> {
   let cursor = '';
+  let held: LogEntry[] | undefined = tail === undefined ? undefined : [];
   const ended = createEndedTrials(api);
   // Each poll reads the job before its log, so that no entry written before the job's end is missed.
   return followJob(api, jobId, {
@@ -112,10 +123,14 @@ export async function streamLogs(
       for (;;) {
         const page = await api.readLogs(jobId, cursor, replica);
         cursor = page.cursor;
-        page.entries.forEach(onEntry);
+        const selected = page.entries.filter(isSelected);
+        held = held && [...held, ...selected].slice(-(tail ?? 0));
+        (held === undefined ? selected : []).forEach(onEntry);
         // While the job is running, a short page is the last one for this poll.
         const isLastPage = isEnded(job) ? page.entries.length === 0 : page.entries.length < LOG_ENTRIES_PER_PAGE_MAX;
         if (isLastPage) {
+          held?.forEach(onEntry);
+          held = undefined;
           return;
         }
         await sleep(api.pollIntervals.logPageMs, undefined, { signal });

@@ -1,5 +1,5 @@
 import type { ApiClient } from '#cli/client/api-client.ts';
-import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
+import { type LogSelection, reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
 import type { Invocation, Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeEnd } from '#cli/render/describe-job.ts';
@@ -17,13 +17,13 @@ import { describeSearch } from '#shared/views/describe/describe-tuning.ts';
 export async function streamJob(
   invocation: Invocation,
   api: ApiClient,
-  { jobId, replica }: { readonly jobId: string; readonly replica?: string | undefined },
+  { jobId, ...selection }: LogSelection & { readonly jobId: string },
 ): Promise<JobView> {
   const { io, print } = invocation;
   const signal = io.interrupted;
   const work = streamLogs(api, jobId, {
     signal,
-    replica,
+    ...selection,
     onTuning: createTrialPrinter(invocation),
     onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
   });

@@ -50,7 +50,20 @@ const MAX_COST: Flag = {
   summary: 'of a tuning job: end it with the best values so far when its trials have cost this much, in US dollars',
 };
 
-/** All flags of `gcloud ai-platform jobs submit training`: stable, beta and alpha. */
+/** Flags that gcloud does not have. */
+const RUN_FLAGS: readonly Flag[] = [
+  { name: 'gpu', value: 'TYPE[:N]', summary: 'GPUs of the machine, such as T4, A100-80GB or L4:4' },
+  { name: 'spot', summary: 'use Spot VMs: much cheaper, but can be preempted; the job then resumes on others' },
+  { name: 'max-runtime', value: 'DURATION', summary: 'how long the job may run, such as 90m or 2h (default: 7 days)' },
+  {
+    name: 'env',
+    value: 'KEY=VALUE',
+    isRepeatable: true,
+    summary: 'environment variable of the program; repeat per variable. For tokens, use --set-secrets',
+  },
+];
+
+/** All flags of `gcloud ai-platform jobs submit training`: stable, beta and alpha; and those that it does not have. */
 export const SUBMIT_FLAGS: readonly Flag[] = [
   {
     name: 'package-path',
@@ -74,6 +87,7 @@ export const SUBMIT_FLAGS: readonly Flag[] = [
   ...groupFlags('worker', 'workers'),
   ...groupFlags('parameter-server', 'parameter servers'),
   MAX_COST,
+  ...RUN_FLAGS,
   ...COMMON_SUBMIT_FLAGS,
   ...TRAINING_GCLOUD_ONLY_FLAGS.map(toFlag),
 ];

@@ -3,6 +3,7 @@ import { type Dialect, type JobDraft, listDraftValues } from '#shared/job-file/d
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { applyGroupFlags } from '#shared/job-file/flags/apply-group-flags.ts';
 import { applyPoolFlags } from '#shared/job-file/flags/apply-pool-flags.ts';
+import { applyRunFlags, RUN_FLAGS } from '#shared/job-file/flags/apply-run-flags.ts';
 import { type Flags, InvalidFlagError, readFlags } from '#shared/job-file/flags/flag-list.ts';
 import {
   parseChoice,
@@ -29,6 +30,7 @@ export const OVERRIDE_FLAGS: Readonly<Record<SubmitCommand, readonly string[]>> 
       ['machine-type', 'count', 'accelerator', 'image-uri'].map((name) => `${group}-${name}`),
     ),
     'max-cost',
+    ...RUN_FLAGS,
     ...COMMON_FLAGS,
   ],
   'custom-jobs create': [
@@ -68,7 +70,7 @@ const WITHOUT_FIELD: Readonly<Record<Dialect, readonly string[]>> = {
 export function applyFlags(draft: JobDraft, { command, flags: list }: Pick<JobText, 'command' | 'flags'>): JobDraft {
   const flags = readFlags(list, OVERRIDE_FLAGS[command]);
   rejectConflicts(draft, flags);
-  const changed = applyPoolFlags(applyGroupFlags(applyJobFlags(draft, flags), flags), flags);
+  const changed = applyPoolFlags(applyRunFlags(applyGroupFlags(applyJobFlags(draft, flags), flags), flags), flags);
   const study = draft.study && applyStudyFlags(draft.study, flags, command);
   return withoutReplacedPlaceholders(draft, { ...changed, study });
 }

@@ -101,7 +101,7 @@ export function withArgs(program: ProgramDraft, args: readonly Located<string>[]
 }
 
 /** Changes a role's pool, which is added if the file has none; the master's pool is always present. */
-function withPool(draft: JobDraft, role: Role, change: (pool: PoolDraft) => PoolDraft): JobDraft {
+export function withPool(draft: JobDraft, role: Role, change: (pool: PoolDraft) => PoolDraft): JobDraft {
   const lastIndex = Math.max(ROLES.indexOf(role), ...draft.pools.map((pool) => ROLES.indexOf(pool.role)));
   const pools = ROLES.slice(0, lastIndex + 1).flatMap((one) => {
     const known = draft.pools.find((pool) => pool.role === one);

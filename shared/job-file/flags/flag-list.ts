@@ -25,7 +25,7 @@ export function writeFlags(
   return rest.length === 0 ? written : [...written, '--', ...rest];
 }
 
-const SWITCHES: ReadonlySet<string> = new Set(['enable-web-access']);
+const SWITCHES: ReadonlySet<string> = new Set(['enable-web-access', 'spot']);
 
 /** Reads a list that `writeFlags` has written. Throws InvalidFlagError for names that the command does not have. */
 export function readFlags(list: readonly string[], names: readonly string[]): Flags {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { Report } from '../../../shared/protocol/report.ts';
 import { replicaOf, runCli, startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
 
@@ -10,17 +9,6 @@ beforeEach(async () => {
 afterEach(() => cloud.close());
 
 const cli = (...argv: string[]) => runCli(argv, { dataDir: cloud.dataDir });
-
-const logEntry = (text: string, overrides: Partial<LogEntry> = {}): LogEntry => ({
-  jobId: 'one',
-  attempt: 1,
-  replica: 'master-0',
-  stream: 'stdout',
-  severity: 'INFO',
-  at: Date.UTC(2026, 10, 21, 6, 0, 7, 45),
-  text,
-  ...overrides,
-});
 
 async function putReport(report: Partial<Report>, name = 'one/job.json'): Promise<void> {
   const complete = {
@@ -303,57 +291,9 @@ describe('dropforge jobs wait', () => {
     expect(await runCli(['jobs', command, 'one'], io)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'Interrupted. Job one is still running: to cancel it, run `npx dropforge jobs cancel one`.\n',
+      stderr:
+        'Interrupted. Job one is still running: to follow it, run `npx dropforge logs one`; to cancel it, `npx dropforge jobs cancel one`.\n',
     });
     expect(cloud.requests.filter((request) => request.startsWith('POST'))).toEqual([]);
-  });
-});
-
-describe('dropforge jobs stream-logs', () => {
-  it('prints the log of one replica, by any of its names, and names the replicas if there is none of that name', async () => {
-    const machines = [
-      { role: 'master', count: 1, machineType: 'n1-standard-4', accelerator: null },
-      { role: 'worker', count: 2, machineType: 'n1-standard-4', accelerator: null },
-    ];
-    cloud.jobs.set('one', [viewOf('one', { machines })]);
-    cloud.logs.push(
-      logEntry('of the master'),
-      ...['a', 'b', 'c'].map((text) => logEntry(text, { replica: 'worker-1' })),
-    );
-    for (const name of ['worker-1', 'worker-replica-1', 'workerpool1-1']) {
-      const { code, stdout } = await cli('jobs', 'stream-logs', 'one', '--task-name', name);
-      expect([code, stdout.match(/[abc]$/gm)]).toEqual([0, ['a', 'b', 'c']]);
-      expect(stdout).not.toContain('of the master');
-    }
-    const { code, stderr } = await cli('jobs', 'stream-logs', 'one', '--task-name=worker-2');
-    expect(code).toBe(2);
-    expect(stderr).toContain('Job one has no replica worker-2. Its replicas: master-0, worker-0, worker-1.');
-  });
-
-  it('prints all pages until the job has ended, including its last entries', async () => {
-    cloud.logs.push(logEntry('epoch 1'), logEntry('epoch 2'), logEntry('epoch 3'));
-    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one')]);
-    let polls = 0;
-    cloud.onAnswer = (request) => {
-      polls += request === 'GET /v1/jobs/one' ? 1 : 0;
-      if (polls === 2 && cloud.logs.length === 3) {
-        cloud.logs.push(logEntry('the end', { stream: 'agent', severity: 'ERROR' }));
-      }
-    };
-    const { code, stdout, stderr } = await cli('jobs', 'stream-logs', 'one');
-    expect(stdout.split('\n')).toEqual([
-      '06:00:07.045 master-0  epoch 1',
-      '06:00:07.045 master-0  epoch 2',
-      '06:00:07.045 master-0  epoch 3',
-      '06:00:07.045 master-0 agent  the end',
-      '',
-    ]);
-    expect([code, stderr]).toEqual([0, 'Job one ended: SUCCEEDED.\n']);
-  });
-
-  it('prints one JSON line per entry', async () => {
-    cloud.logs.push(logEntry('epoch 1'));
-    cloud.jobs.set('one', [viewOf('one')]);
-    expect((await cli('jobs', 'stream-logs', 'one', '--format', 'json')).json()).toEqual([logEntry('epoch 1')]);
   });
 });

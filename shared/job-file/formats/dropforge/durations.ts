@@ -36,7 +36,7 @@ export const DURATION_SCHEMA: JsonSchema = {
 };
 
 /** `12h`, `2d` or `1h 30m` in the API's form, `43200s`; other texts are unchanged. */
-function toApiDuration(text: string): string {
+export function toApiDuration(text: string): string {
   const isLong = text.length > TEXT_CHARACTERS_MAX;
   const match = isLong || API_PATTERN.test(text) ? null : SHORT_PATTERN.exec(text.trim());
   if (match === null || match[0] === '') {

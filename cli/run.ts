@@ -3,10 +3,10 @@ import { COMMANDS, type CommandEntry, type GroupName } from '#cli/commands.ts';
 import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core/command.ts';
 import { setCloudFlagsOfHints } from '#cli/core/program-name.ts';
 import { selectCloud, selectedCloud } from '#cli/core/selected-cloud.ts';
+import { explainSlip, explainUsage, pathOf } from '#cli/explain-usage.ts';
 import { createVisibleOutput, paint } from '#cli/render/paint.ts';
 import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/render/result-format.ts';
 import packageFile from '#package.json' with { type: 'json' };
-import { findReplacement } from '#shared/text/removed-names.ts';
 
 const { version: VERSION } = packageFile;
 const TEXT: ResultFormat = { kind: 'text' };
@@ -28,7 +28,7 @@ export async function run(argv: readonly string[], rawIo: Io): Promise<ExitCode>
   const { args, rest } = splitRest(argv);
   const call: Call = { io, rest, hasRest: argv.includes('--'), exitCode: 0 };
   try {
-    const hint = explainGcloudPrefix(args);
+    const hint = explainGcloudPrefix(args) ?? explainSlip(args);
     if (hint !== undefined) {
       const { UsageFailure } = await import('#cli/core/failure.ts');
       throw new UsageFailure(hint);
@@ -49,7 +49,8 @@ type Call = { readonly io: Io; readonly rest: readonly string[]; readonly hasRes
 /** Separates the arguments after `--`, which belong to the training program, and turns `help X` into `X --help`. */
 function splitRest(argv: readonly string[]): { args: string[]; rest: readonly string[] } {
   const end = argv.indexOf('--');
-  const args = end === -1 ? [...argv] : argv.slice(0, end);
+  // A copied line can begin with the name of the program once more.
+  const args = argv.slice(argv[0] === 'dropforge' ? 1 : 0, end === -1 ? argv.length : end);
   return {
     args: args[0] === 'help' ? [...args.slice(1), '--help'] : args,
     rest: end === -1 ? [] : argv.slice(end + 1),
@@ -110,12 +111,12 @@ function createParser(name: string, call: Call): Parser {
     .exitOverride()
     .helpCommand(false)
     .helpOption('-h, --help', 'print this help')
-    .showSuggestionAfterError(true)
+    .showSuggestionAfterError(false)
     .showHelpAfterError('(for usage, add --help)')
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      outputError: (text, write) => write(explainRemovedName(parser, text)),
+      outputError: (text, write) => write(explainUsage(parser, text)),
       getOutHelpWidth: () => stdout.terminal?.columns ?? 120,
       getErrHelpWidth: () => stderr.terminal?.columns ?? 120,
       getOutHasColors: () => stdout.hasColors,
@@ -128,18 +129,6 @@ function createParser(name: string, call: Call): Parser {
         defineCommand({ parser: child, entry, command: await entry.load(), call });
       }
     });
-}
-
-/** Replaces Commander's suggestion of a similar name by what to use instead of a removed command or flag. */
-function explainRemovedName(parser: Parser, text: string): string {
-  const [message, name = ''] = /^error: unknown (?:command|option) '([^'=]*).*'/.exec(text) ?? [];
-  const replacement = findReplacement([pathOf(parser), name].filter(Boolean).join(' '));
-  return replacement === undefined ? text : `${message}. ${replacement}\n`;
-}
-
-/** Returns the full command name of a parser, without the program name. */
-function pathOf(parser: Parser): string {
-  return parser.parent === null ? '' : [pathOf(parser.parent), parser.name()].filter(Boolean).join(' ');
 }
 
 function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Command; call: Call }): void {
@@ -161,6 +150,7 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
   if (command.notes !== undefined) {
     parser.addHelpText('after', `\n${command.notes}`);
   }
+  parser.configureOutput({ outputError: (text, write) => write(explainUsage(parser, text, command.excess)) });
   parser.action(async () => {
     if (call.hasRest && command.rest === undefined) {
       parser.error(`error: '${one.entry.name}' does not accept arguments after --`);
@@ -183,7 +173,7 @@ function writeOperand({ name, count }: Operand): string {
 }
 
 function readFormat(text: string): ResultFormat {
-  const format = parseResultFormat(text);
+  const format = parseResultFormat(text) ?? parseResultFormat(text.toLowerCase());
   if (format === undefined) {
     throw new InvalidArgumentError('Use text, json, yaml, csv, csv(FIELD,FIELD) or value(FIELD,FIELD).');
   }

@@ -24,6 +24,7 @@ const NOTES =
 
 export const execCommand: Command = {
   operands: OPERANDS,
+  excess: 'Write the command behind --, as in `dropforge exec JOB -- ls`.',
   flags: [REPLICA_FLAG],
   rest: 'command to run, and its arguments; a shell by default',
   notes: NOTES,

@@ -44,6 +44,7 @@ export const jobsList = createListCommand({ toJson: (job) => job });
 export function createListCommand({ isListed, toJson }: ListOptions): Command {
   return {
     operands: [],
+    excess: 'For one job, run `dropforge jobs describe JOB`.',
     flags: FLAGS,
     async run(invocation) {
       const { io, flag, print } = invocation;

@@ -8,8 +8,12 @@ import { formatTable } from '#cli/render/format-table.ts';
 import { SECRET_BYTES_MAX } from '#infra/embedded/secret-manager/secret-store.ts';
 import { formatUtc } from '#shared/text/format-time.ts';
 
+const PASS_VALUE =
+  'Pass the value on standard input, `printf %s VALUE | dropforge secrets create NAME --data-file=-`, or as a file with --data-file=FILE.';
+
 export const secretsCreate: Command = {
   operands: [{ name: 'NAME', summary: 'name of the secret: letters, digits, "_" and "-"', count: 'one' }],
+  excess: `A value on the command line stays in the history of the shell. ${PASS_VALUE}`,
   flags: [{ name: 'data-file', value: 'FILE', summary: 'file that contains the value, or - for standard input' }],
   notes: 'The value is stored unencrypted. Jobs of the embedded cloud can reference it in `secrets`.',
   async run(invocation) {
@@ -25,7 +29,7 @@ export const secretsCreate: Command = {
 async function readValue({ flag, io }: Invocation): Promise<Uint8Array> {
   const file = flag('data-file');
   if (file === undefined || file === '') {
-    throw new UsageFailure('--data-file is missing: pass the file that contains the value, or - for standard input.');
+    throw new UsageFailure(`--data-file is missing. ${PASS_VALUE}`);
   }
   const stream = file === '-' ? io.openStdin() : createReadStream(resolve(io.cwd, file));
   const value = await readStart(stream, SECRET_BYTES_MAX).catch((error: unknown) => {

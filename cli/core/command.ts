@@ -7,6 +7,8 @@ export type Command = {
   readonly flags: readonly Flag[];
   /** Describes the arguments after `--`. If undefined, arguments after `--` are a usage error. */
   readonly rest?: string;
+  /** Says where an operand belongs that is one too many; operands that may be secret are then not repeated. */
+  readonly excess?: string;
   /** Additional help text, printed below the flags. */
   readonly notes?: string;
   readonly run: (invocation: Invocation) => Promise<ExitCode>;

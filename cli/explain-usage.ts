@@ -1,7 +1,6 @@
 import type { Command as Parser } from 'commander';
 import { COMMANDS } from '#cli/commands.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
-import { findReplacement } from '#shared/text/removed-names.ts';
 
 const SUGGESTIONS_COUNT_MAX = 3;
 
@@ -26,13 +25,10 @@ export function explainUsage(parser: Parser, text: string, excess = ''): string 
     // Without the operands if there is a hint: one of them may be a secret.
     return many === undefined ? `${text}${ids}` : excess === '' ? text : `${many}. ${excess}\n`;
   }
-  const path = pathOf(parser);
-  const replacement = findReplacement(`${path} ${given}`.trim());
-  const meant = kind === 'command' ? [suggestCommand(path, given) ?? []].flat() : suggestFlags(parser, given);
+  const meant = kind === 'command' ? [suggestCommand(pathOf(parser), given) ?? []].flat() : suggestFlags(parser, given);
   const suggestion = `\n(Did you mean ${meant.slice(0, SUGGESTIONS_COUNT_MAX).join(' or ')}?)`;
   const quotes = given.includes(' ') ? '\n(Write a command without quotes.)' : '';
-  const remedy = replacement === undefined ? `${meant.length > 0 ? suggestion : ''}${quotes}` : `. ${replacement}`;
-  return `error: unknown ${kind} '${given}'${remedy}\n`;
+  return `error: unknown ${kind} '${given}'${meant.length > 0 ? suggestion : ''}${quotes}\n`;
 }
 
 /** Returns the full command name of a parser, without the program name. */
@@ -60,6 +56,6 @@ function suggestFlags(parser: Parser, given: string): readonly string[] {
 }
 
 /** The options of a command and of the groups that it is in. */
-function optionsOf({ options, parent }: Parser): Parser['options'] {
+export function optionsOf({ options, parent }: Parser): Parser['options'] {
   return parent === null ? options : [...options, ...optionsOf(parent)];
 }

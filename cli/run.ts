@@ -3,7 +3,7 @@ import { COMMANDS, type CommandEntry, type GroupName } from '#cli/commands.ts';
 import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core/command.ts';
 import { setCloudFlagsOfHints } from '#cli/core/program-name.ts';
 import { selectCloud, selectedCloud } from '#cli/core/selected-cloud.ts';
-import { explainSlip, explainUsage, pathOf } from '#cli/explain-usage.ts';
+import { explainSlip, explainUsage, optionsOf, pathOf } from '#cli/explain-usage.ts';
 import { createVisibleOutput, paint } from '#cli/render/paint.ts';
 import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/render/result-format.ts';
 import packageFile from '#package.json' with { type: 'json' };
@@ -28,23 +28,31 @@ export async function run(argv: readonly string[], rawIo: Io): Promise<ExitCode>
   const { args, rest } = splitRest(argv);
   const call: Call = { io, rest, hasRest: argv.includes('--'), exitCode: 0 };
   try {
-    const hint = explainGcloudPrefix(args) ?? explainSlip(args);
-    if (hint !== undefined) {
+    const slip = explainSlip(args);
+    if (slip !== undefined) {
       const { UsageFailure } = await import('#cli/core/failure.ts');
-      throw new UsageFailure(hint);
+      throw new UsageFailure(slip);
     }
     await buildParser(call).parseAsync(args, { from: 'user' });
     return call.exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Commander has already printed its message or the help.
+      await reportUsageError(error, call, args);
       return error.exitCode === 0 ? 0 : 2;
     }
     return reportError(error, io);
   }
 }
 
-type Call = { readonly io: Io; readonly rest: readonly string[]; readonly hasRest: boolean; exitCode: ExitCode };
+type Call = {
+  readonly io: Io;
+  readonly rest: readonly string[];
+  readonly hasRest: boolean;
+  exitCode: ExitCode;
+  /** The command or group that found an error of usage. */
+  failed?: Parser;
+  excess?: string | undefined;
+};
 
 /** Separates the arguments after `--`, which belong to the training program, and turns `help X` into `X --help`. */
 function splitRest(argv: readonly string[]): { args: string[]; rest: readonly string[] } {
@@ -112,11 +120,12 @@ function createParser(name: string, call: Call): Parser {
     .helpCommand(false)
     .helpOption('-h, --help', 'print this help')
     .showSuggestionAfterError(false)
-    .showHelpAfterError('(for usage, add --help)')
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      outputError: (text, write) => write(explainUsage(parser, text)),
+      outputError: () => {
+        call.failed = parser;
+      },
       getOutHelpWidth: () => stdout.terminal?.columns ?? 120,
       getErrHelpWidth: () => stderr.terminal?.columns ?? 120,
       getOutHasColors: () => stdout.hasColors,
@@ -129,6 +138,24 @@ function createParser(name: string, call: Call): Parser {
         defineCommand({ parser: child, entry, command: await entry.load(), call });
       }
     });
+}
+
+/** Prints an error that Commander has found; a name of another tool is answered with what to type instead. */
+async function reportUsageError({ message }: CommanderError, call: Call, args: readonly string[]): Promise<void> {
+  const { failed, io, rest, excess } = call;
+  if (failed === undefined) {
+    return;
+  }
+  const [, kind, name = ''] = /^error: unknown (command|option) '(.*)'$/s.exec(message) ?? [];
+  const known = optionsOf(failed).flatMap(({ short, long }) => [short ?? '', long ?? '']);
+  const { explainUnknown } = await import('#cli/explain-unknown.ts');
+  const answer =
+    kind === undefined ? undefined : await explainUnknown({ path: pathOf(failed), name, args, known }, rest);
+  const text =
+    answer === undefined
+      ? explainUsage(failed, `${message}\n`, excess)
+      : `error: unknown ${kind} '${name.replace(/=.*/s, '')}'. ${answer}\n`;
+  io.stderr.write(`${text}(for usage, add --help)\n`);
 }
 
 function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Command; call: Call }): void {
@@ -150,7 +177,7 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
   if (command.notes !== undefined) {
     parser.addHelpText('after', `\n${command.notes}`);
   }
-  parser.configureOutput({ outputError: (text, write) => write(explainUsage(parser, text, command.excess)) });
+  call.excess = command.excess;
   parser.action(async () => {
     if (call.hasRest && command.rest === undefined) {
       parser.error(`error: '${one.entry.name}' does not accept arguments after --`);
@@ -230,29 +257,4 @@ async function reportError(error: unknown, io: Io): Promise<ExitCode> {
     io.stderr.write(`${paint('cloud:', 'dim', io.stderr)} ${cloud}\n`);
   }
   return error instanceof UsageFailure || error instanceof InvalidFlagError ? 2 : 1;
-}
-
-/** Words that precede the command in a gcloud command line. */
-const GCLOUD_PREFIX_WORDS: ReadonlySet<string> = new Set([
-  'gcloud',
-  'alpha',
-  'beta',
-  'preview',
-  'ai-platform',
-  'ml-engine',
-  'ml',
-  'ai',
-]);
-
-/** Returns a hint if the command line starts with gcloud's own words, such as a pasted `gcloud ai-platform …`. */
-function explainGcloudPrefix(args: readonly string[]): string | undefined {
-  const first = args.findIndex((arg) => !GCLOUD_PREFIX_WORDS.has(arg));
-  const leading = args.slice(0, first === -1 ? args.length : first);
-  if (leading.length === 0) {
-    return undefined;
-  }
-  const [group = 'jobs', ...others] = args.slice(leading.length);
-  const flags = others.findIndex((arg) => arg.startsWith('-'));
-  const command = [group, ...(flags === -1 ? others : others.slice(0, flags))].slice(0, 3).join(' ');
-  return `This is a gcloud command line. Replace \`${leading.join(' ')}\` with dropforge: \`dropforge ${command} …\`.`;
 }

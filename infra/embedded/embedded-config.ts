@@ -7,7 +7,7 @@ import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { jobAccountSchema, jobKeysSchema, jobNetworksSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { registriesSchema } from '#shared/protocol/registries.ts';
-import { findReplacement } from '#shared/text/removed-names.ts';
+import { findReplacements } from '#shared/text/replaced-names.ts';
 
 const seconds = (fallback: number) => z.number().positive().max(86_400).default(fallback);
 
@@ -152,7 +152,7 @@ export function parseEmbeddedConfig(given: unknown, source: string): EmbeddedCon
   const parsed = embeddedConfigSchema.safeParse(given);
   if (!parsed.success) {
     const unknown = parsed.error.issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys : []));
-    const hints = unknown.flatMap((key) => findReplacement(`up --config ${key}`) ?? findTimeout(key) ?? []);
+    const hints = unknown.flatMap((key) => findReplacements(`up --config ${key}`)[0] ?? findTimeout(key) ?? []);
     throw new Error([`${source} is not valid:`, z.prettifyError(parsed.error), ...hints].join('\n'));
   }
   return parsed.data;

@@ -20,7 +20,7 @@ import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
 import type { PageAssets } from '#shared/ports/page-assets.ts';
 import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
-import { findReplacement } from '#shared/text/removed-names.ts';
+import { findReplacements } from '#shared/text/replaced-names.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { PartCache } from '#shared/views/metrics/part-cache.ts';
@@ -75,7 +75,7 @@ export function createApiApp(ports: ApiPorts): Hono {
 
   app.notFound(async (context) => {
     const { path } = context.req;
-    const remedy = findReplacement(removedNameOf(path)) ?? 'List the jobs at /v1/jobs.';
+    const remedy = findReplacements(removedNameOf(path))[0] ?? 'List the jobs at /v1/jobs.';
     const answer = errorBody(404, `The path ${path} does not exist.`, remedy);
     return (await sendUnknownScreen(context, ports.page)) ?? context.json(answer, 404);
   });

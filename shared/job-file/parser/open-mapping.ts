@@ -4,7 +4,7 @@ import { simplify } from '#shared/job-file/parser/short-names.ts';
 import type { SourceEntry, SourceNode } from '#shared/job-file/parser/source-tree.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
-import { findReplacement } from '#shared/text/removed-names.ts';
+import { findReplacements } from '#shared/text/replaced-names.ts';
 
 /**
  * How a field is handled. OUTPUT: written by the service; ignored. WITHOUT_EFFECT: ignored with a warning. UNSUPPORTED:
@@ -160,7 +160,7 @@ function describeUnknown(entry: SourceEntry, { path: parentPath, rules }: Mappin
     parent === undefined
       ? `${didYouMean(entry.key, Object.keys(rules))}Correct the name, or remove the field.`
       : `It belongs under ${parent}: move it there, and check its indentation.`;
-  const remedy = findReplacement(path) ?? correction;
+  const remedy = findReplacements(path)[0] ?? correction;
   return { code: 'UNKNOWN_FIELD', message: `There is no field ${path}.`, remedy, ...location };
 }
 

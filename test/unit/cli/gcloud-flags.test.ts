@@ -75,28 +75,3 @@ describe.each(COMMANDS)('$command', ({ command, names, flags, gcloudOnly }) => {
     }
   });
 });
-
-describe('a pasted gcloud command line', () => {
-  it.each([
-    [['gcloud', 'ai-platform', 'jobs', 'submit', 'training', 'a'], 'gcloud ai-platform', 'jobs submit training'],
-    [
-      ['gcloud', 'beta', 'ml-engine', 'jobs', 'submit', 'training', 'a'],
-      'gcloud beta ml-engine',
-      'jobs submit training',
-    ],
-    [['ai-platform', 'jobs', 'list'], 'ai-platform', 'jobs list'],
-    [['gcloud', 'ai', 'custom-jobs', 'create', '--region=x'], 'gcloud ai', 'custom-jobs create'],
-  ])('%j gets a hint with the dropforge command', async (args, leading, command) => {
-    expect(await runCli(args)).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: `error: This is a gcloud command line. Replace \`${leading}\` with dropforge: \`dropforge ${command} …\`.\n`,
-    });
-  });
-
-  it('gets a hint for tuning jobs', async () => {
-    const { code, stderr } = await runCli(['gcloud', 'ai', 'hp-tuning-jobs', 'create', '--config=a.yaml']);
-    expect(code).toBe(2);
-    expect(stderr).toContain('`dropforge hp-tuning-jobs create …`');
-  });
-});

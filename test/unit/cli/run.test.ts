@@ -57,10 +57,6 @@ describe('the command line', () => {
 
   it.each([
     [['fly'], /unknown command 'fly'/],
-    [['profile', 'digits'], /unknown command 'profile'\. Use `dropforge exec JOB -- py-spy record/],
-    [['images', 'build', '.', '--tag=a:1'], /unknown command 'images'\. Use `docker build` or `gcloud builds submit`/],
-    [['tensorboard', 'a', '--dir', 'b'], /unknown option '--dir'\. Use `dropforge cp -r JOB_DIR FOLDER`/],
-    [['tensorboard', 'a', '--port=6'], /unknown option '--port'\. Append it to the command that is printed/],
     [['jobs', 'lst'], /Did you mean jobs list/],
     [['jobs', 'list', '--limt', '3'], /--limit/],
     [['jobs', 'list', '--limit', 'all'], /--limit must be a whole number from 1 to 10000/],

@@ -1,6 +1,7 @@
 import { UsageFailure } from '#cli/core/failure.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
+import { escapeRegExp } from '#shared/text/escape-reg-exp.ts';
 
 export function isGsUri(text: string): boolean {
   return text.startsWith('gs://');
@@ -35,9 +36,7 @@ const WILDCARDS: Readonly<Record<string, string>> = { '**': '.*', '*': '[^/]*', 
 /** Sets such as `[a-c]` have the same syntax in regular expressions, except for the negation `[!x]`. */
 function toRegExp(part: string): string {
   const set = /^\[(!?)([^\]]+)\]$/.exec(part);
-  return set === null
-    ? RegExp.escape(part)
-    : `[${set[1] === '!' ? '^' : ''}${(set[2] ?? '').replaceAll('\\', '\\\\')}]`;
+  return set === null ? escapeRegExp(part) : `[${set[1] === '!' ? '^' : ''}${(set[2] ?? '').replaceAll('\\', '\\\\')}]`;
 }
 
 /** Adds a trailing slash, unless the name is empty (the whole bucket). */

@@ -54,7 +54,9 @@ export async function createResultWriter(
       };
     }
     case 'yaml': {
-      const { stringify } = await import('yaml');
+      const {
+        default: { stringify },
+      } = await import('yaml');
       let count = 0;
       const separatorOf = (isInList: boolean) => (count++ > 0 || isInList ? '---\n' : '');
       return ({ json }) =>

@@ -1,5 +1,6 @@
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
+import { type Cleanup, createCleanup } from '#infra/embedded/cleanup.ts';
 import { deleteStagedUploads } from '#infra/embedded/cloud-storage/delete-staged-uploads.ts';
 import { runPeriodically } from '#infra/embedded/cloud-storage/run-periodically.ts';
 import { trimCache } from '#infra/embedded/cloud-storage/trim-cache.ts';
@@ -39,12 +40,12 @@ const STAGED_INTERVAL_MS = 3_600_000;
 /** Starts Dropforge on this machine: the emulators of Google's services, the functions, and the message bus. */
 export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise<EmbeddedCloud> {
   for (let attempt = 1; ; attempt += 1) {
-    const resources = new AsyncDisposableStack();
+    const cleanup = createCleanup();
     try {
-      const endpoints = await startOnce(options, resources);
-      return { endpoints, stop: () => resources.disposeAsync() };
+      const endpoints = await startOnce(options, cleanup);
+      return { endpoints, stop: () => cleanup.run() };
     } catch (error) {
-      await resources.disposeAsync();
+      await cleanup.run();
       // Ports are chosen before they are bound, because VM settings contain them: another process may bind one first.
       if (Object(error).code !== 'EADDRINUSE' || attempt >= START_ATTEMPTS_MAX) {
         throw error;
@@ -53,24 +54,24 @@ export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise
   }
 }
 
-async function startOnce(options: EmbeddedCloudOptions, resources: AsyncDisposableStack): Promise<Endpoints> {
-  const { ports, serverPorts, config, logger } = await startEmbeddedServers(options, resources);
+async function startOnce(options: EmbeddedCloudOptions, cleanup: Cleanup): Promise<Endpoints> {
+  const { ports, serverPorts, config, logger } = await startEmbeddedServers(options, cleanup);
   const functionPorts = options.wrapPorts?.(ports.functions) ?? ports.functions;
   const functions = await startFunctionServers(functionPorts, {
     heartbeat: serverPorts.heartbeat,
     api: serverPorts.api,
   });
-  resources.defer(() => functions.close());
+  cleanup.defer(() => functions.close());
   // Servers and functions stay open until the VMs have ended: agents save outputs and report exits.
-  resources.defer(() => ports.vms.close({ isKeepingVms: false }));
+  cleanup.defer(() => ports.vms.close({ isKeepingVms: false }));
   // Jobs handle the interruption at the next start, without waiting for leases to expire.
-  resources.defer(() => publishShutdown(ports));
+  cleanup.defer(() => publishShutdown(ports));
   const dispatcher = createPushDispatcher(ports.queue, subscribe(functions, config), { clock: ports.clock, logger });
   dispatcher.start();
-  resources.defer(() => dispatcher.stop());
+  cleanup.defer(() => dispatcher.stop());
   const scheduler = startScheduler(ports.queue, config.timeouts, logger);
-  resources.defer(() => scheduler.stop());
-  cleanBuckets(ports, config, { logger, resources });
+  cleanup.defer(() => scheduler.stop());
+  cleanBuckets(ports, config, { logger, cleanup });
   const endpoints = endpointsOf(ports, serverPorts);
   await writeEndpoints(options.dataDir, endpoints);
   const missing = describePodmanAlone(options.environment);
@@ -84,7 +85,7 @@ async function startOnce(options: EmbeddedCloudOptions, resources: AsyncDisposab
 function cleanBuckets(
   { objects, cacheBucket, jobsBucket }: EmbeddedPorts,
   { cacheBytesMax }: EmbeddedConfig,
-  { logger, resources }: { readonly logger: Logger; readonly resources: AsyncDisposableStack },
+  { logger, cleanup }: { readonly logger: Logger; readonly cleanup: Cleanup },
 ): void {
   const limits = { bucket: cacheBucket, bytesMax: cacheBytesMax, ageMsMax: CACHE_AGE_MS_MAX };
   const trimming = runPeriodically(() => trimCache(objects, limits, Date.now()), {
@@ -93,8 +94,8 @@ function cleanBuckets(
   const deleting = runPeriodically(() => deleteStagedUploads(objects, { bucket: jobsBucket, now: Date.now() }), {
     ...{ intervalMs: STAGED_INTERVAL_MS, failure: 'uploads that were not started could not be deleted', logger },
   });
-  resources.defer(() => trimming.stop());
-  resources.defer(() => deleting.stop());
+  cleanup.defer(() => trimming.stop());
+  cleanup.defer(() => deleting.stop());
 }
 
 async function publishShutdown(ports: EmbeddedPorts): Promise<void> {

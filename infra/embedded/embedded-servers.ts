@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { createAdminServer } from '#infra/embedded/admin-server.ts';
+import type { Cleanup } from '#infra/embedded/cleanup.ts';
 import { createCloudLoggingServer } from '#infra/embedded/cloud-logging/server.ts';
 import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
 import { createComputeEngineServer } from '#infra/embedded/compute-engine/server.ts';
@@ -44,12 +45,12 @@ export type EmbeddedServers = {
 
 /**
  * Starts the emulators of Google's services on this machine, with their buckets, VMs, logs and queue; the caller starts
- * the functions. Everything opened is closed with `resources`, also after a partial start. Throws if another cloud is
+ * the functions. Everything opened is closed with `cleanup`, also after a partial start. Throws if another cloud is
  * running on the data directory.
  */
 export async function startEmbeddedServers(
   options: EmbeddedServersOptions,
-  resources: AsyncDisposableStack,
+  cleanup: Cleanup,
 ): Promise<EmbeddedServers> {
   const lock = lockDataDir(options.dataDir);
   if (lock === undefined) {
@@ -57,7 +58,7 @@ export async function startEmbeddedServers(
       `Another embedded cloud is running on ${options.dataDir}. Use it, stop it, or choose another --data-dir.`,
     );
   }
-  resources.defer(() => lock.release());
+  cleanup.defer(() => lock.release());
   const config =
     options.config === undefined
       ? await readEmbeddedConfig(options.configFile)
@@ -65,11 +66,11 @@ export async function startEmbeddedServers(
   const serverPorts = await chooseServerPorts(options);
   const logger = createLogger(options.writeLog, { mask: maskCredentials, projectId: config.projectId });
   const ports = await openEmbeddedPorts({ ...options, config, serverPorts, logger });
-  resources.defer(() => removeEndpoints(options.dataDir));
-  resources.defer(() => ports.database.close());
+  cleanup.defer(() => removeEndpoints(options.dataDir));
+  cleanup.defer(() => ports.database.close());
   // If the start fails from here on, its VMs are kept for the next start; a stop has already terminated them.
-  resources.defer(() => ports.vms.close({ isKeepingVms: true }));
-  await openServers({ ports, serverPorts, logger }, resources);
+  cleanup.defer(() => ports.vms.close({ isKeepingVms: true }));
+  await openServers({ ports, serverPorts, logger }, cleanup);
   return { ports, serverPorts, config, logger };
 }
 
@@ -96,7 +97,7 @@ async function chooseServerPorts({ dataDir, ports = {} }: EmbeddedServersOptions
 
 async function openServers(
   { ports, serverPorts, logger }: Omit<EmbeddedServers, 'config'>,
-  resources: AsyncDisposableStack,
+  cleanup: Cleanup,
 ): Promise<void> {
   const cloud = new Hono();
   cloud.route('/', createCloudLoggingServer(ports.logs, ports.projectId));
@@ -116,6 +117,6 @@ async function openServers(
   servers.storage.requestTimeout = 0;
   for (const name of ['cloud', 'storage'] as const) {
     await listen(servers[name], serverPorts[name]);
-    resources.defer(() => closeServer(servers[name]));
+    cleanup.defer(() => closeServer(servers[name]));
   }
 }

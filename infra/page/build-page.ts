@@ -5,10 +5,12 @@ import { encodeAsset } from '#infra/page/page-files.ts';
 import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import { PAGE_INDEX, type PageAsset } from '#shared/ports/page-assets.ts';
 
-const INDEX_SOURCE = 'dashboard/page.html';
+export const PAGE_SOURCES = 'dashboard';
+
+const INDEX_SOURCE = `${PAGE_SOURCES}/page.html`;
 
 /** The files that the index loads; every other file is loaded by these. */
-const ENTRY_POINTS = [
+export const PAGE_ENTRY_POINTS = [
   'dashboard/main.tsx',
   'dashboard/theme.ts',
   'dashboard/log/search-worker.ts',
@@ -22,7 +24,7 @@ export async function buildPage(): Promise<ReadonlyMap<string, PageAsset>> {
   const { build } = await import('esbuild');
   const { outputFiles, metafile } = await build({
     absWorkingDir: PRODUCT_ROOT,
-    entryPoints: ENTRY_POINTS,
+    entryPoints: PAGE_ENTRY_POINTS,
     outdir: 'assets',
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',

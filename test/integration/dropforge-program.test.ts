@@ -72,6 +72,7 @@ describe('dropforge in any folder, on any Node.js', () => {
     const clone = join(workDir, 'clone');
     await mkdir(join(clone, 'cli'), { recursive: true });
     await writeFile(join(clone, 'package.json'), '{"type": "module"}');
+    await writeFile(join(clone, 'cli', 'main.ts'), '');
     await copyFile(PROGRAM, join(clone, 'cli', 'dropforge.js'));
     const started = promisify(execFile)(join(clone, 'cli', 'dropforge.js'), [], {
       env: { ...process.env, PATH: SHELL_PATH },
@@ -79,6 +80,18 @@ describe('dropforge in any folder, on any Node.js', () => {
     await expect(started).rejects.toMatchObject({
       code: 1,
       stderr: `error: Dropforge is not installed yet: run \`npm ci\` in ${clone}/\n`,
+    });
+  });
+
+  it('names the version that it needs, in a package without sources, on an older Node.js', async () => {
+    await mkdir(join(workDir, 'package/cli'), { recursive: true });
+    await writeFile(join(workDir, 'package/package.json'), '{"type": "module"}');
+    const program = join(workDir, 'package/cli/dropforge.js');
+    await copyFile(PROGRAM, program);
+    const older = `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '22.15.9' })`;
+    await expect(promisify(execFile)(process.execPath, ['--import', older, program])).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^error: Dropforge needs Node\.js 22\.16 or newer, and this is v/),
     });
   });
 });

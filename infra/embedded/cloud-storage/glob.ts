@@ -1,4 +1,5 @@
 import { storageError } from '#infra/embedded/cloud-storage/error.ts';
+import { escapeRegExp } from '#shared/text/escape-reg-exp.ts';
 
 const CHARACTERS_MAX = 1_024;
 
@@ -61,6 +62,6 @@ function translate(token: string, isInBraces: boolean): string {
 function translateCharacters(token: string): string {
   const [, negation, characters] = /^\[(!?)(.+)\]$/su.exec(token) ?? [];
   return characters === undefined
-    ? RegExp.escape(token.replace(/^\\(?=.)/u, ''))
+    ? escapeRegExp(token.replace(/^\\(?=.)/u, ''))
     : `[${negation === '!' ? '^/' : ''}${characters.replaceAll(/[\\^[]/g, String.raw`\\$&`)}]`;
 }

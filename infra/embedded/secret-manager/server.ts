@@ -1,8 +1,8 @@
-import { crc32c } from '@node-rs/crc32';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import * as z from 'zod';
 import { base64DataSchema } from '#infra/embedded/http/body.ts';
+import { crc32c } from '#infra/embedded/http/crc32c.ts';
 import {
   SECRET_BYTES_MAX,
   type SecretStore,

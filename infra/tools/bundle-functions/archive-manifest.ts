@@ -7,11 +7,14 @@ const LOCKFILE = join(PRODUCT_ROOT, 'package-lock.json');
 const FRAMEWORK = '@google-cloud/functions-framework';
 
 /** The fields read from an entry of package-lock.json (npm docs, "package-lock.json", lockfileVersion 3). */
-const packageSchema = z.looseObject({
-  version: z.string().optional(),
-  dependencies: z.record(z.string(), z.string()).default({}),
-  optionalDependencies: z.record(z.string(), z.string()).default({}),
-});
+const packageSchema = z
+  .looseObject({
+    version: z.string().optional(),
+    dependencies: z.record(z.string(), z.string()).default({}),
+    optionalDependencies: z.record(z.string(), z.string()).default({}),
+  })
+  // All packages are for development in this project, and these are not in an archive's own.
+  .transform(({ dev, ...entry }) => entry);
 
 const lockfileSchema = z.object({ lockfileVersion: z.literal(3), packages: z.record(z.string(), packageSchema) });
 

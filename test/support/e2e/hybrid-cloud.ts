@@ -9,6 +9,7 @@ import {
   type FunctionName,
   topicOf,
 } from '#functions/functions.ts';
+import { type Cleanup, createCleanup } from '#infra/embedded/cleanup.ts';
 import { type EmbeddedServers, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
 import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
@@ -41,7 +42,7 @@ const TOPICS_OF_GOOGLE = ['uploads', 'interruptions'] as const;
  * Compute Engine, Cloud Logging and the metadata servers of the embedded cloud, and its processes as VMs.
  */
 export async function startHybridCloud(hosts: EmulatorHosts) {
-  const resources = new AsyncDisposableStack();
+  const resources = createCleanup();
   const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-hybrid-'));
   resources.defer(() => rm(dataDir, { recursive: true, force: true }));
   const log: string[] = [];
@@ -71,7 +72,7 @@ export async function startHybridCloud(hosts: EmulatorHosts) {
     servers.ports.secrets.create(name);
     servers.ports.secrets.addVersion(name, Buffer.from(value));
   };
-  return Object.assign(createUser(endpoints), { endpoints, log, storeSecret, stop: () => resources.disposeAsync() });
+  return Object.assign(createUser(endpoints), { endpoints, log, storeSecret, stop: () => resources.run() });
 }
 
 /** VMs of Google's adapter wait for the GPUs that a job requested; these have one, which is listed and not measured. */
@@ -130,7 +131,7 @@ function environmentOf(
   };
 }
 
-type Running = { readonly functions: FunctionProcesses; readonly resources: AsyncDisposableStack };
+type Running = { readonly functions: FunctionProcesses; readonly resources: Cleanup };
 
 /** Creates the topics and push subscriptions of the Terraform configuration on the emulator. */
 async function subscribe(projectId: string, hosts: EmulatorHosts, { functions, resources }: Running): Promise<void> {

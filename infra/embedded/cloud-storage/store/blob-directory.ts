@@ -3,8 +3,8 @@ import { closeSync, createReadStream, mkdirSync, openSync, readdirSync, readSync
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { crc32c } from '@node-rs/crc32';
 import { assertChecksums, type Checksums } from '#infra/embedded/cloud-storage/store/stored-object.ts';
+import { crc32c } from '#infra/embedded/http/crc32c.ts';
 import type { ByteRange } from '#shared/ports/object-store.ts';
 
 /** Bytes that are complete, on disk and immutable. */

@@ -1,7 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { GoogleAuth, UserRefreshClient } from 'google-auth-library';
-import { Failure } from '#cli/core/failure.ts';
+import {
+  BaseExternalAccountClient,
+  type ExternalAccountClientOptions,
+  GoogleAuth,
+  UserRefreshClient,
+} from 'google-auth-library';
+import { describeError, Failure } from '#cli/core/failure.ts';
 import { IDENTITY_HEADER } from '#shared/api/verify-caller.ts';
 
 /** Identity tokens expire after one hour; a cached one is replaced after 45 minutes. */
@@ -28,7 +33,12 @@ export function createAuthorizer(audience: string): () => Promise<Readonly<Recor
  * gcloud's token, which Cloud Run accepts: the audience of the token that the library would fetch is another client.
  */
 async function fetchIdentityToken(audience: string): Promise<string> {
-  const client = await new GoogleAuth().getClient().catch(() => undefined);
+  // No token depends on the project, which the library would otherwise look up with a request.
+  const auth = new GoogleAuth({ projectId: 'unused' });
+  const client = await auth.getClient().catch(() => undefined);
+  if (client instanceof BaseExternalAccountClient) {
+    return fetchFederatedToken(client, auth.jsonContent as ExternalAccountClientOptions, audience);
+  }
   if (client !== undefined && !(client instanceof UserRefreshClient) && 'fetchIdToken' in client) {
     return (client as { fetchIdToken(audience: string): Promise<string> }).fetchIdToken(audience);
   }
@@ -39,7 +49,37 @@ async function fetchIdentityToken(audience: string): Promise<string> {
     return stdout.trim();
   } catch {
     throw new Failure(
-      'No Google Cloud credentials found: run `gcloud auth login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account.',
+      'No Google Cloud credentials found: run `gcloud auth login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account or to credentials of Workload Identity Federation (docs/ci.md).',
+    );
+  }
+}
+
+/**
+ * Workload Identity Federation, as in CI: Google issues no identity token to the workload itself, but one of the
+ * service account that it impersonates. `roles/iam.workloadIdentityUser` on it is enough, as the federated token asks.
+ */
+async function fetchFederatedToken(
+  client: BaseExternalAccountClient,
+  { service_account_impersonation_url: url, ...federated }: ExternalAccountClientOptions,
+  audience: string,
+): Promise<string> {
+  const [, account] = /([^/:]+):generateAccessToken$/.exec(url ?? '') ?? [];
+  if (url === undefined || account === undefined) {
+    throw new Failure(
+      'The credentials of Workload Identity Federation name no service account, and only a service account can call the API: name one with `service_account` of google-github-actions/auth, or with --service-account of `gcloud iam workload-identity-pools create-cred-config`.',
+    );
+  }
+  try {
+    const Client = client.constructor as new (credentials: typeof federated) => BaseExternalAccountClient;
+    const { data } = await new Client(federated).request<{ readonly token: string }>({
+      method: 'POST',
+      url: url.replace(/:generateAccessToken$/, ':generateIdToken'),
+      data: { audience, includeEmail: true },
+    });
+    return data.token;
+  } catch (error) {
+    throw new Failure(
+      `No identity token of ${account} was issued (${describeError(error)}): grant the workload roles/iam.workloadIdentityUser on it (docs/ci.md).`,
     );
   }
 }

@@ -99,6 +99,57 @@ async function startMetadataServer(): Promise<string> {
   return serve(metadata);
 }
 
+/**
+ * Starts GitHub's token endpoint, the Security Token Service and IAM Credentials, and writes the credentials that
+ * google-github-actions/auth writes; `named` has the service account.
+ */
+async function startFederation(audience: string, named?: Readonly<Record<string, string>>) {
+  const requests: string[] = [];
+  const federated = { isMember: true };
+  const app = new Hono();
+  app.get('/github', (context) => {
+    requests.push('GitHub');
+    return context.req.header('authorization') === 'Bearer runner'
+      ? context.json({ value: 'github-token' })
+      : context.notFound();
+  });
+  app.post('/v1/token', async (context) => {
+    const { subject_token: subject } = await context.req.parseBody();
+    requests.push(`STS ${subject}`);
+    const answer = { access_token: 'federated', token_type: 'Bearer', expires_in: 3_600 };
+    return context.json({ ...answer, issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
+  });
+  app.post('/v1/projects/-/serviceAccounts/:target{.+:generateIdToken}', async (context) => {
+    const account = context.req.param('target').replace(/:generateIdToken$/, '');
+    const given = await context.req.json();
+    const caller = context.req.header('authorization')?.replace('Bearer ', '');
+    requests.push(`IAM ${account} ${caller} ${given.audience}`);
+    return federated.isMember && given.audience === audience && given.includeEmail === true
+      ? context.json({ token: 'token-of-ci' })
+      : context.json({ error: { code: 403, message: "Permission 'iam.serviceAccounts.getOpenIdToken' denied" } }, 403);
+  });
+  const url = `http://${await serve(app)}`;
+  const account = `${url}/v1/projects/-/serviceAccounts/ci@acme.iam.gserviceaccount.com:generateAccessToken`;
+  const credentials = join(work, 'gha-creds.json');
+  await writeFile(
+    credentials,
+    JSON.stringify({
+      universe_domain: 'googleapis.com',
+      type: 'external_account',
+      audience: '//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/ci/providers/github',
+      subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+      token_url: `${url}/v1/token`,
+      credential_source: {
+        url: `${url}/github`,
+        headers: { Authorization: 'Bearer runner' },
+        format: { type: 'json', subject_token_field_name: 'value' },
+      },
+      ...(named ?? { service_account_impersonation_url: account }),
+    }),
+  );
+  return { environment: { GOOGLE_APPLICATION_CREDENTIALS: credentials }, requests, federated };
+}
+
 describe('a Cloud Storage with transient errors', () => {
   const UNAVAILABLE = { kind: 'STATUS', status: 503 } as const;
 
@@ -180,6 +231,36 @@ describe('the CLI on a deployment', () => {
       ),
     });
     expect(cloud.requests).toEqual(['GET /v1/jobs', 'POST /v1/jobs/one:cancel', 'GET /v1/running']);
+  });
+
+  it('authenticates in GitHub Actions without a key, as the service account that Workload Identity Federation names', async () => {
+    const api = await startAuthorizingProxy('token-of-ci');
+    await describeDeployment({ api });
+    const { environment, requests, federated } = await startFederation(api);
+
+    expect(await dropforge(['jobs', 'list'], environment)).toEqual({
+      code: 0,
+      stdout: expect.stringContaining('one'),
+      stderr: '',
+    });
+    // The account need not be allowed to create tokens of itself: the federated token asks.
+    expect(requests).toEqual(['GitHub', 'STS github-token', `IAM ci@acme.iam.gserviceaccount.com federated ${api}`]);
+
+    federated.isMember = false;
+    expect(await dropforge(['jobs', 'list'], environment)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: No identity token of ci@acme\.iam.*roles\/iam\.workloadIdentityUser/),
+    });
+  });
+
+  it('says which service account is missing if the credentials of a workload name none', async () => {
+    const { environment } = await startFederation('http://127.0.0.1:1', {});
+    await describeDeployment({ api: 'http://127.0.0.1:1' });
+    expect(await dropforge(['jobs', 'list'], environment)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('name no service account'),
+    });
   });
 
   it('prints how to log in if there are no credentials', async () => {

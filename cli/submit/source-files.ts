@@ -26,7 +26,7 @@ export type SourceFiles = {
 
 /** Files next to the package that are included, because an installation may read them. */
 const PROJECT_FILES =
-  /^(setup\.py|setup\.cfg|pyproject\.toml|MANIFEST\.in|requirements[\w.-]*\.txt|(README|LICENSE|LICENCE|NOTICE)[\w.-]*)$/i;
+  /^(setup\.py|setup\.cfg|pyproject\.toml|MANIFEST\.in|(uv|poetry)\.lock|environment\.ya?ml|requirements[\w.-]*\.txt|(README|LICENSE|LICENCE|NOTICE)[\w.-]*)$/i;
 
 export const REQUIREMENTS_FILE = 'requirements.txt';
 

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { PackageLayout } from '#shared/domain/package-layout.ts';
 import { checkContents, findTop } from '#shared/package/archive/archive-checks.ts';
 import {
@@ -7,7 +8,7 @@ import {
   FORMAT_HEAD_BYTES,
 } from '#shared/package/archive/archive-format.ts';
 import { type ArchiveContents, createArchiveListing } from '#shared/package/archive/archive-listing.ts';
-import { JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
+import { DEPENDENCY_FILES, JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
 import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
 import {
   createFindings,
@@ -27,8 +28,9 @@ import {
   openPackageFiles,
   type PackageFiles,
   type Project,
+  textTooLarge,
 } from '#shared/package/metadata/package-files.ts';
-import { decideLayout, type PackageTree, scriptOf } from '#shared/package/metadata/package-layout.ts';
+import { decideLayout, dependenciesOf, type PackageTree, scriptOf } from '#shared/package/metadata/package-layout.ts';
 import { checkModule, findModules, findProgram } from '#shared/package/metadata/python-modules.ts';
 import { findOutsideImports, type OutsideImport } from '#shared/package/metadata/reachable-imports.ts';
 import { readSourceProject } from '#shared/package/metadata/source-project.ts';
@@ -187,14 +189,20 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
   const files = openPackageFiles(contents, root, findings);
   const own = readProject({ source, format, findings }, files);
   const tree = openTree(contents, { name: source.name, paths });
-  const installed = decideLayout(tree, '').requirementFiles.map(printablePath);
+  const layout = decideLayout(tree, '');
+  const installed = layout.requirementFiles.map(printablePath);
+  const listed = format === 'whl' ? null : dependenciesOf(tree, layout);
+  const unread = [...contents.unreadTexts].filter((path) => DEPENDENCY_FILES.includes(posix.basename(path)));
+  for (const warning of [...(listed?.warnings ?? []), ...unread.map(textTooLarge)]) {
+    findings.addWarning(warning);
+  }
   const project = { ...own, requirementFiles: [...new Set([...own.requirementFiles, ...installed])] };
   const modules = findModules(files, project.roots);
   const jobFiles = JOB_FILE_NAMES.flatMap((path) => {
     const text = files.readText(path);
     return text === null ? [] : [{ path: files.pathOf(path), text }];
   });
-  const evidence = gatherEvidence(files, project);
+  const evidence = { ...gatherEvidence(files, project), pythonLimit: listed?.pythonLimit ?? null };
   const lines = evidence.requirementFiles.flatMap(({ text }) => text.split('\n'));
   const requirements = [...project.metadata.requirements, ...lines];
   const ownModules = [...modules.runnable.keys(), ...modules.packages];

@@ -15,6 +15,8 @@ export type PackageEvidence = Pick<FileEvidence, OfFiles> &
     readonly requirementFiles: readonly { readonly path: string; readonly text: string }[];
     /** Wheels inside the archive that are CPU-only builds (`+cpu` in the version). */
     readonly cpuWheels: readonly string[];
+    /** The Python versions that an environment of conda asks for, `==3.10.*`; null if there are none. */
+    readonly pythonLimit: string | null;
   };
 
 type OfFiles = 'isComplete' | 'imports' | 'traits' | 'distribution' | 'mentionsJobDir' | 'credentials';
@@ -34,12 +36,13 @@ export const NO_EVIDENCE: PackageEvidence = {
   isBuiltBySetupScript: false,
   requirementFiles: [],
   cpuWheels: [],
+  pythonLimit: null,
   ignoredChecks: [],
 };
 
 const CPU_WHEEL = /(?:^|\/)[^/]+\+cpu-[^/]+\.whl$/i;
 
-export function gatherEvidence(files: PackageFiles, project: Project): PackageEvidence {
+export function gatherEvidence(files: PackageFiles, project: Project): Omit<PackageEvidence, 'pythonLimit'> {
   const { evidence } = files;
   return {
     isComplete: evidence.isComplete,

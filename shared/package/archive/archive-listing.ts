@@ -90,7 +90,7 @@ export function createArchiveListing(findings: Findings): ArchiveListing {
       if (!mayBeMetadata(path)) {
         return isScanned;
       }
-      const bytesMax = path.endsWith('/RECORD') ? PACKAGE_LIMITS.recordBytesMax : PACKAGE_LIMITS.textBytesMax;
+      const bytesMax = /\/RECORD$|\.lock$/.test(path) ? PACKAGE_LIMITS.recordBytesMax : PACKAGE_LIMITS.textBytesMax;
       if (sizeBytes > bytesMax || textsBytes + sizeBytes > PACKAGE_LIMITS.textsBytesMax) {
         unreadTexts.add(path);
         return isScanned;

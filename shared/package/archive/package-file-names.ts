@@ -1,11 +1,15 @@
 /** Names of job files in the root of a package, in order of preference. */
 export const JOB_FILE_NAMES: readonly string[] = ['job.yaml', 'job.yml', 'job.json', 'config.yaml'];
 
+/** The files that list what a program needs, in order of preference; a requirements.txt precedes them. */
+export const DEPENDENCY_FILES: readonly string[] = ['uv.lock', 'poetry.lock', 'environment.yml', 'environment.yaml'];
+
 const PROJECT_FILE_NAMES: readonly string[] = [
   'setup.py',
   'setup.cfg',
   'pyproject.toml',
   'PKG-INFO',
+  ...DEPENDENCY_FILES,
   ...JOB_FILE_NAMES,
 ];
 const WHEEL_FILE_NAMES: readonly string[] = ['METADATA', 'WHEEL', 'RECORD'];

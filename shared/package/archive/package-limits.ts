@@ -35,7 +35,7 @@ export const PACKAGE_LIMITS = {
   compressionRatioCountsFromBytes: 64 * MIB,
   /** One metadata or job file. */
   textBytesMax: 1 * MIB,
-  /** The RECORD of a wheel, which has a line for every file. */
+  /** The RECORD of a wheel, which has a line for every file; a lock file, which has one for every wheel. */
   recordBytesMax: 8 * MIB,
   /** All texts that are kept while the archive is read. */
   textsBytesMax: 16 * MIB,

@@ -1,7 +1,7 @@
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
-import { satisfies } from '#shared/package/lint/version-specifier.ts';
 import { nameOfRequirement, normalizeName } from '#shared/package/metadata/core-metadata.ts';
+import { satisfies } from '#shared/package/metadata/version-specifier.ts';
 import { NAT_REMEDY } from '#shared/protocol/internet-access.ts';
 import { distributionsOf } from '#shared/python/python-packages.ts';
 

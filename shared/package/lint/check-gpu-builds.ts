@@ -1,7 +1,7 @@
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 import type { Requirement } from '#shared/package/lint/requirement.ts';
-import { satisfies } from '#shared/package/lint/version-specifier.ts';
+import { satisfies } from '#shared/package/metadata/version-specifier.ts';
 import { GPU_ONLY } from '#shared/python/python-packages.ts';
 
 /** Distributions that require a GPU, with the CUDA version in the name; excludes `nvidia-ml-py`, which only queries GPUs. */

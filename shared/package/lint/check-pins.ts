@@ -1,6 +1,6 @@
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
-import { isBelow } from '#shared/package/lint/version-specifier.ts';
+import { isBelow } from '#shared/package/metadata/version-specifier.ts';
 import { FIRST_VERSIONS } from '#shared/python/python-packages.ts';
 
 /**

@@ -2,7 +2,7 @@ import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
-import { satisfies } from '#shared/package/lint/version-specifier.ts';
+import { satisfies } from '#shared/package/metadata/version-specifier.ts';
 
 /** More than the patch releases of any Python version. */
 const PATCH_COUNT_MAX = 60;
@@ -32,7 +32,13 @@ export function checkPythonLimit({ packages, program, pythonVersion }: LintSubje
         : `Python ${major}.${minor} does not match`;
       return [limitOf(report, `requires Python ${printablePath(limit)}: ${version}`, fitting.length === 0)];
     }
-    const { wheelTags } = report;
+    const { wheelTags, evidence } = report;
+    const asked = evidence.pythonLimit ?? '';
+    if (patches.every((one) => satisfies([major, minor, one], asked) === false)) {
+      return [
+        limitOf(report, `asks conda for Python ${printablePath(asked)}: the job runs on ${major}.${minor}`, false),
+      ];
+    }
     const fits = wheelTags.length === 0 || wheelTags.some((tag) => fitsTag(tag, major, minor));
     const tags = `is a wheel for ${printablePath(wheelTags.slice(0, 3).join(', '))}: Python ${major}.${minor} does not match`;
     return fits ? [] : [limitOf(report, tags, true)];

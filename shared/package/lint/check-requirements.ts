@@ -1,6 +1,7 @@
 import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
-import { printableRequirement, REQUIREMENT_COUNT_MAX, withoutComment } from '#shared/package/lint/requirement.ts';
+import { REQUIREMENT_COUNT_MAX, withoutComment } from '#shared/package/lint/requirement.ts';
+import { printableRequirement } from '#shared/package/metadata/core-metadata.ts';
 
 type InvalidRequirement = {
   readonly pattern: RegExp;

@@ -1,7 +1,6 @@
-import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
-import { evaluateMarker } from '#shared/package/lint/marker.ts';
-import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
+import { normalizeName, printableRequirement } from '#shared/package/metadata/core-metadata.ts';
+import { evaluateMarker } from '#shared/package/metadata/marker.ts';
 
 /** A requirement of a package that applies to the VM. */
 export type Requirement = {
@@ -85,9 +84,4 @@ export function withoutComment(line: string): string {
     .slice(0, REQUIREMENT_CHARACTERS_MAX)
     .replace(/(?:^|\s)#.*/, '')
     .trim();
-}
-
-/** Makes a requirement printable, without credentials in URLs. */
-export function printableRequirement(text: string): string {
-  return printablePath(text.replace(/\/\/[^/@\s]*@/g, '//…@').replace(/\?\S*/, '?…'));
 }

@@ -1,3 +1,5 @@
+import { printablePath } from '#shared/package/archive/package-problem.ts';
+
 /** Metadata of a package; null or [] if it is missing or can be determined only by running code. */
 export type ProjectMetadata = {
   readonly name: string | null;
@@ -77,4 +79,9 @@ export function normalizeName(name: string): string {
 /** `tensorflow` of `tensorflow[and-cuda]==2.20.0`; '' if the text begins with no name. */
 export function nameOfRequirement(text: string): string {
   return normalizeName(/^[A-Za-z0-9][\w.-]*/.exec(text)?.[0] ?? '');
+}
+
+/** Makes a requirement printable, without credentials in URLs. */
+export function printableRequirement(text: string): string {
+  return printablePath(text.replace(/\/\/[^/@\s]*@/g, '//…@').replace(/\?\S*/, '?…'));
 }

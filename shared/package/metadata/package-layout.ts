@@ -1,7 +1,8 @@
 import type { PackageLayout, PackageProgram } from '#shared/domain/package-layout.ts';
 import { findTop } from '#shared/package/archive/archive-checks.ts';
 import { NO_METADATA, type ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
-import { declaresDependencies, isInstallable, readDependencies } from '#shared/package/metadata/project-files.ts';
+import { type Dependencies, readDependencies } from '#shared/package/metadata/dependencies.ts';
+import { declaresDependencies, isInstallable } from '#shared/package/metadata/project-files.ts';
 import { readScriptMetadata } from '#shared/package/metadata/pyproject.ts';
 import { readScriptBlock } from '#shared/package/scan/script-block.ts';
 
@@ -39,21 +40,38 @@ export function decideLayout(tree: PackageTree, module: string): PackageLayout {
   const program = found?.program ?? null;
   const importRoots = [...(found === null ? [] : [found.root]), ...importRootsOf(tree, root)];
   const isModuleOfProject = project !== undefined && program?.kind !== 'SCRIPT';
+  const style = project === undefined ? 'SOURCES' : 'PROJECT';
+  const isDeclared = project !== undefined && declaresDependencies(filesOf(tree, root));
+  const requirementFiles = isDeclared ? [] : findRequirementFiles(tree, root, program);
   return {
-    style: project === undefined ? 'SOURCES' : 'PROJECT',
+    style,
     root,
     importRoots: [...new Set(importRoots)],
     program,
     workingDirectory: isModuleOfProject ? null : root,
-    requirementFiles:
-      project !== undefined && declaresDependencies(filesOf(tree, root))
-        ? []
-        : findRequirementFiles(tree, root, program),
+    requirementFiles,
     requirements: [
-      ...(project === undefined ? readDependencies(filesOf(tree, root).pyproject) : []),
+      ...dependenciesOf(tree, { root, style, requirementFiles }).requirements,
       ...(isModuleOfProject ? [] : scriptOf(tree, program).requirements),
     ],
   };
+}
+
+const read = new WeakMap<PackageTree, Map<string, Dependencies>>();
+
+/** The dependencies that the files in the root list, which are read once for all programs of a package. */
+export function dependenciesOf(
+  tree: PackageTree,
+  { root, style, requirementFiles }: Pick<PackageLayout, 'root' | 'style' | 'requirementFiles'>,
+): Dependencies {
+  const files = read.get(tree) ?? new Map<string, Dependencies>();
+  const hasRequirementsFile = requirementFiles.includes(join(root, REQUIREMENTS_FILE));
+  const isProject = style === 'PROJECT';
+  const folder = { isProject, isDeclared: isProject && declaresDependencies(filesOf(tree, root)), hasRequirementsFile };
+  const key = JSON.stringify([root, folder]);
+  const found = files.get(key) ?? readDependencies({ ...folder, readText: (name) => tree.readText(join(root, name)) });
+  read.set(tree, files.set(key, found));
+  return found;
 }
 
 function layoutOfFile(tree: PackageTree, module: string): PackageLayout {

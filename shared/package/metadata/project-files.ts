@@ -1,5 +1,3 @@
-import { readPyproject } from '#shared/package/metadata/pyproject.ts';
-
 /** The texts of a directory's build files; null if a file does not exist. */
 export type ProjectFiles = {
   readonly setupScript: string | null;
@@ -8,6 +6,8 @@ export type ProjectFiles = {
 };
 
 const SETUP_CONFIG_SECTION = /^\[(?:metadata|options)\]/m;
+/** Poetry builds no such project. */
+const NON_PACKAGE_MODE = /^[ \t]*package-mode[ \t]*=[ \t]*false/m;
 const BUILD_TABLE = /^[ \t]*\[(?:build-system|tool\.setuptools)\b/m;
 
 /**
@@ -15,7 +15,8 @@ const BUILD_TABLE = /^[ \t]*\[(?:build-system|tool\.setuptools)\b/m;
  * as in uv; a setup.cfg may contain nothing but the settings of other tools.
  */
 export function isInstallable({ setupScript, setupConfig, pyproject }: ProjectFiles): boolean {
-  return setupScript !== null || SETUP_CONFIG_SECTION.test(setupConfig ?? '') || BUILD_TABLE.test(pyproject ?? '');
+  const isBuilt = BUILD_TABLE.test(pyproject ?? '') && !NON_PACKAGE_MODE.test(pyproject ?? '');
+  return setupScript !== null || SETUP_CONFIG_SECTION.test(setupConfig ?? '') || isBuilt;
 }
 
 /** Whether an installable directory states its dependencies itself; pip then installs these. */
@@ -24,10 +25,4 @@ export function declaresDependencies({ setupScript, setupConfig, pyproject }: Pr
     /\binstall_requires\b/.test(`${setupScript ?? ''}\n${setupConfig ?? ''}`) ||
     /(?:^|[\s"'.[])dependencies\b/.test(pyproject ?? '')
   );
-}
-
-/** The dependencies that pyproject.toml lists; none if it does not exist or is invalid. */
-export function readDependencies(pyproject: string | null): readonly string[] {
-  const reading = pyproject === null ? null : readPyproject(pyproject, 'pyproject.toml');
-  return reading === null || 'code' in reading ? [] : reading.metadata.requirements;
 }

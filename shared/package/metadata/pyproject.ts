@@ -6,7 +6,6 @@ import { type PackageRoot, rootOf } from '#shared/package/metadata/package-files
 import type { Problem } from '#shared/protocol/problem.ts';
 
 const strings = z.array(z.string());
-
 /**
  * The supported fields of pyproject.toml: `[project]` (PyPA specification), and package locations of build backends.
  */
@@ -17,7 +16,12 @@ const pyprojectSchema = z.object({
       version: z.string().optional(),
       dependencies: strings.optional(),
       'requires-python': z.string().optional(),
+      'optional-dependencies': z.record(z.string(), strings).catch({}).optional(),
     })
+    .optional(),
+  'dependency-groups': z
+    .record(z.string(), z.array(z.union([z.string(), z.object({ 'include-group': z.string() })])))
+    .catch({})
     .optional(),
   tool: z
     .object({
@@ -29,12 +33,15 @@ const pyprojectSchema = z.object({
             .optional(),
         })
         .optional(),
-      dropforge: z.object({ ignore: strings.optional() }).optional(),
+      dropforge: z.object({ ignore: strings.optional(), groups: strings.optional() }).optional(),
+      uv: z.object({ 'default-groups': strings.optional() }).catch({}).optional(),
       poetry: z
         .object({
           name: z.string().optional(),
           version: z.string().optional(),
           packages: z.array(z.object({ include: z.string(), from: z.string().optional() })).optional(),
+          dependencies: z.record(z.string(), z.unknown()).optional(),
+          group: z.record(z.string(), z.unknown()).optional(),
         })
         .optional(),
       hatch: z
@@ -54,6 +61,22 @@ export type Pyproject = {
   readonly roots: readonly PackageRoot[];
   /** Codes of disabled lint checks: `[tool.dropforge] ignore`. */
   readonly ignoredChecks: readonly string[];
+  /** The dependency groups and extras to install: `[tool.dropforge] groups`, or uv's `default-groups`. */
+  readonly groups: readonly string[];
+  readonly groupRequirements: readonly string[];
+  readonly otherGroups: readonly string[];
+  /** The dependencies that only Poetry can read, by name. */
+  readonly poetryNames: readonly string[];
+};
+
+export const NO_PYPROJECT: Pyproject = {
+  metadata: NO_METADATA,
+  roots: [],
+  ignoredChecks: [],
+  groups: [],
+  groupRequirements: [],
+  otherGroups: [],
+  poetryNames: [],
 };
 
 /** Parses pyproject.toml; returns a problem if it is invalid, with the line of a TOML syntax error. */
@@ -75,6 +98,9 @@ export function readPyproject(text: string, path: string): Pyproject | Problem {
     return packageProblem('PYPROJECT_INVALID', message, path);
   }
   const { project, tool } = reading.data;
+  const lists: GroupLists = { ...project?.['optional-dependencies'], ...reading.data['dependency-groups'] };
+  const groups = tool?.dropforge?.groups ?? tool?.uv?.['default-groups'] ?? [];
+  const known = Object.keys({ ...reading.data['dependency-groups'], ...tool?.poetry?.group });
   return {
     metadata: {
       name: project?.name ?? tool?.poetry?.name ?? null,
@@ -84,7 +110,22 @@ export function readPyproject(text: string, path: string): Pyproject | Problem {
     },
     roots: rootsOf(tool),
     ignoredChecks: tool?.dropforge?.ignore ?? [],
+    groups,
+    groupRequirements: groups.flatMap((name) => requirementsOfGroup(name, lists)),
+    otherGroups: known.filter((name) => !groups.includes(name)),
+    poetryNames: Object.keys(tool?.poetry?.dependencies ?? {}).filter((name) => name !== 'python'),
   };
+}
+
+type GroupLists = Readonly<Record<string, readonly (string | { readonly 'include-group': string })[]>>;
+
+/** A group can include others (PEP 735), each of which counts once. */
+function requirementsOfGroup(name: string, lists: GroupLists, seen = new Set<string>()): string[] {
+  const items = seen.has(name) ? [] : (lists[name] ?? []);
+  seen.add(name);
+  return items.flatMap((item) =>
+    typeof item === 'string' ? [item] : requirementsOfGroup(item['include-group'], lists, seen),
+  );
 }
 
 const scriptSchema = z.object({

@@ -7,14 +7,12 @@ import {
 } from '#shared/package/metadata/core-metadata.ts';
 import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
 import { type PackageRoot, rootOf } from '#shared/package/metadata/package-files.ts';
-import { type Pyproject, readPyproject } from '#shared/package/metadata/pyproject.ts';
+import { NO_PYPROJECT, readPyproject } from '#shared/package/metadata/pyproject.ts';
 import { readSetupConfig, type SetupConfig } from '#shared/package/metadata/setup-config.ts';
 import { readSetupArguments, type SetupLiteral } from '#shared/package/metadata/setup-script.ts';
 
 /** By default, setuptools finds packages next to setup.py and in src/ ("automatic discovery"). */
 const DISCOVERED_ROOTS: readonly PackageRoot[] = [rootOf('src'), rootOf('')];
-
-const NO_PYPROJECT: Pyproject = { metadata: NO_METADATA, roots: [], ignoredChecks: [] };
 
 /**
  * Reads the project of a source distribution or of a zip of its directory. Generated metadata (PKG-INFO) takes

@@ -1,4 +1,4 @@
-import { compareReleases, satisfiesOperator } from '#shared/package/lint/version-specifier.ts';
+import { compareReleases, satisfiesOperator } from '#shared/package/metadata/version-specifier.ts';
 
 /** Values of environment markers on the VM (PyPA, "Dependency specifiers"); other variables are unknown. */
 const ENVIRONMENT: Readonly<Record<string, string>> = {

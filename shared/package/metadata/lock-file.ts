@@ -1,0 +1,152 @@
+import { parse } from 'smol-toml';
+import * as z from 'zod';
+import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
+import { evaluateMarker } from '#shared/package/metadata/marker.ts';
+
+const text = z.string();
+const texts = z.array(text).default([]);
+/** A dependency of a package: a name, in all versions of the lock unless one is stated. */
+const linkSchema = z.object({
+  name: text,
+  version: text.optional(),
+  source: z.object({ registry: text.optional() }).optional(),
+  marker: text.default(''),
+  extra: texts,
+});
+const links = z.array(linkSchema);
+const constraint = z.union([text.transform(() => ({})), z.object({ markers: text.optional() })]);
+const poetryLinks = z
+  .record(text, z.union([constraint, z.array(constraint)]))
+  .transform((table) =>
+    Object.entries(table).flatMap(([name, stated]) =>
+      [stated].flat().map((one: { markers?: string | undefined }) => linkSchema.parse({ name, marker: one.markers })),
+    ),
+  );
+const PYPI = 'https://pypi.org/simple';
+/** A package of a uv.lock or, with `optional`, `groups` (since Poetry 2) and `markers`, of a poetry.lock. */
+const packageSchema = z.object({
+  name: text.transform(normalizeName),
+  version: text.default(''),
+  source: z.record(text, text).default({ registry: PYPI }),
+  dependencies: z.union([links, poetryLinks]).default([]),
+  'optional-dependencies': z.record(text, links).default({}),
+  'dev-dependencies': z.record(text, links).default({}),
+  optional: z.boolean().default(false),
+  groups: z.array(text).optional(),
+  markers: z.union([text, z.record(text, text)]).default(''),
+});
+const lockSchema = z.object({ version: z.literal(1).optional(), package: z.array(packageSchema).default([]) });
+
+type Link = z.infer<typeof linkSchema>;
+type Package = z.infer<typeof packageSchema>;
+
+export type LockedRequirements = {
+  /** Pinned, after options that name indexes. Markers are those that only a VM can evaluate. */
+  readonly requirements: readonly string[];
+  readonly names: ReadonlySet<string>;
+  /** Packages at paths, such as members of a workspace: they have no requirement, unlike what they depend on. */
+  readonly local: readonly string[];
+};
+
+/**
+ * The packages of a uv.lock or poetry.lock that a project needs on Linux, with the groups and extras. `names` are its
+ * dependencies, which a lock of Poetry 1 does not tell from those of its groups. Throws if the lock cannot be read.
+ */
+export function readLockFile(
+  content: string,
+  { groups, names }: { readonly groups: readonly string[]; readonly names: readonly string[] },
+): LockedRequirements {
+  const lock = lockSchema.parse(parse(content));
+  const packages = lock.package.filter(({ optional }) => !optional);
+  // Locks of Poetry state no version of theirs at the top.
+  const starts = lock.version === 1 ? startsOf(packages, groups) : poetryStartsOf(packages, groups, names);
+  const markersOf = reach(packages, starts, groups);
+  const found = [...markersOf].filter(([one]) => !isProject(one));
+  const pins = found.flatMap(([one, markers]) => {
+    const requirement = requirementOf(one);
+    const alternatives = [...markers].map((marker) => (markers.size > 1 ? `(${marker})` : marker)).join(' or ');
+    return requirement === null ? [] : [markers.has('') ? requirement : `${requirement} ; ${alternatives}`];
+  });
+  const indexes = new Set(found.flatMap(([one]) => indexOf(one) ?? []).filter((url) => /^https?:/.test(url)));
+  return {
+    requirements: [
+      ...[...indexes.difference(new Set([PYPI]))].map((url) => `--extra-index-url=${url}`),
+      ...pins.sort(),
+    ],
+    names: new Set([...markersOf.keys()].map(({ name }) => name)),
+    local: found.flatMap(([one]) => (requirementOf(one) === null ? [one.name] : [])),
+  };
+}
+
+const isProject = ({ source }: Package) => source.virtual === '.' || source.editable === '.';
+const indexOf = ({ source }: Pick<Package, 'source'>) =>
+  source.registry ?? (source.type === 'legacy' ? source.url : undefined);
+
+/** The dependencies of the project that uv has locked, or of all members of a workspace without one. */
+function startsOf(packages: readonly Package[], groups: readonly string[]): readonly Link[] {
+  const own = packages.filter(isProject);
+  const members = packages.filter(({ source }) => source.virtual ?? source.editable);
+  return (own.length > 0 ? own : members).flatMap((one) => [
+    ...one.dependencies,
+    ...groups.flatMap((name) => one['dev-dependencies'][name] ?? one['optional-dependencies'][name] ?? []),
+  ]);
+}
+
+function poetryStartsOf(packages: readonly Package[], groups: readonly string[], names: readonly string[]) {
+  const chosen = ['main', ...groups];
+  const isStart = ({ name, groups: own }: Package) =>
+    own?.some((group) => chosen.includes(group)) ?? (names.length === 0 || names.includes(name));
+  return packages.filter(isStart).map(({ name, version, markers }) => {
+    const marker = typeof markers === 'string' ? markers : (markers.main ?? '');
+    return linkSchema.parse({ name, version, marker });
+  });
+}
+
+/** The packages that links lead to, each with the markers of the links that may hold on a VM; '' if one does. */
+function reach(packages: readonly Package[], starts: readonly Link[], groups: readonly string[]) {
+  const byName = Map.groupBy(packages, ({ name }) => name);
+  const markersOf = new Map<Package, Set<string>>();
+  const seen = new Set<unknown>();
+  const pending = [...starts];
+  for (const { name, version, source, marker, extra } of pending) {
+    const left = narrow(marker, groups);
+    const targets = left === null ? [] : (byName.get(normalizeName(name)) ?? []);
+    for (const target of targets.filter((one) => (version ?? one.version) === one.version)) {
+      if ((source?.registry ?? indexOf(target)) !== indexOf(target)) {
+        continue;
+      }
+      markersOf.set(target, (markersOf.get(target) ?? new Set()).add(left ?? ''));
+      // The links of a package of Poetry 2 name no versions, and it states itself where it is needed.
+      const own = target.groups === undefined ? target.dependencies : [];
+      for (const list of [own, ...extra.map((one) => target['optional-dependencies'][one] ?? [])]) {
+        pending.push(...(seen.has(list) ? [] : list));
+        seen.add(list);
+      }
+    }
+  }
+  return markersOf;
+}
+
+/** The part of a marker that a VM must evaluate; null if it does not hold on Linux. */
+function narrow(marker: string, groups: readonly string[]): string | null {
+  // uv names a conflicting extra or group `extra-7-project-NAME`, where 7 is the length of `project`.
+  const stated = marker.replace(/\bextra (==|!=) '(?:extra|group)-\d+-[^']*'/g, (one, operator) => {
+    const isChosen = groups.some((group) => one.endsWith(`-${group}'`));
+    return `os_name ${operator} '${isChosen ? 'posix' : ''}'`;
+  });
+  const holds = stated === '' || (/\bplatform_machine\b/.test(stated) ? null : evaluateMarker(stated, null));
+  return holds === false ? null : holds ? '' : stated;
+}
+
+function requirementOf({ name, version, source }: Package): string | null {
+  const { type, url = '', subdirectory } = source;
+  const git = type === 'git' ? `${url}#${source.resolved_reference}` : source.git;
+  if (indexOf({ source }) !== undefined) {
+    return `${name}==${version}`;
+  }
+  // uv writes `https://host/repository?subdirectory=python&rev=main#COMMIT`.
+  const folder = subdirectory ?? /[?&]subdirectory=([^&#]*)/.exec(git ?? '')?.[1];
+  const place = git === undefined ? url : `git+${git.replace(/\?[^#]*/, '').replace('#', '@')}`;
+  const isLocal = place === '' || type === 'directory' || type === 'file';
+  return isLocal ? null : `${name} @ ${place}${folder === undefined ? '' : `#subdirectory=${folder}`}`;
+}

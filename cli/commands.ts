@@ -27,6 +27,11 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/demo/demo.ts')).demo,
   },
   {
+    name: 'run',
+    summary: 'Run a program: submit its folder, follow its log, and copy its outputs',
+    load: async () => (await import('#cli/commands/run.ts')).run,
+  },
+  {
     name: 'logs',
     summary: 'Same as jobs stream-logs',
     load: JOB_COMMANDS['stream-logs'],

@@ -1,26 +1,24 @@
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { isGsUri } from '#cli/client/gs-uri.ts';
-import type { Invocation } from '#cli/core/command.ts';
 import { type JobRequest, validateRequest, writeJob } from '#cli/submit/job-request.ts';
 import { dryRunUri, type PackageSource } from '#cli/submit/package-source.ts';
 import { isFile } from '#cli/submit/source-files.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 
 /**
- * Adds the packages that the `--config` file references by a path relative to itself, so that they are uploaded like
+ * Adds the packages that the job file references by a path relative to itself, so that they are uploaded like
  * those of `--packages`. Paths without a file there remain references to objects in the folder of the uploaded job file.
  */
-export async function withJobFilePackages({ flag, io }: Invocation, request: JobRequest): Promise<JobRequest> {
-  const config = flag('config');
-  if (config === undefined) {
+export async function withJobFilePackages(request: JobRequest): Promise<JobRequest> {
+  const { folder } = request.file;
+  if (folder === null) {
     return request;
   }
-  const folder = dirname(resolve(io.cwd, config));
   const found: PackageSource[] = [];
   for (const reference of listRelativePackages(request)) {
     const path = resolve(folder, reference);
     if (await isFile(path)) {
-      found.push({ kind: 'ARCHIVE', path, flag: 'the packages in the --config file', reference });
+      found.push({ kind: 'ARCHIVE', path, flag: 'the packages in the job file', reference });
     }
   }
   return found.length === 0 ? request : addPackages(request, found);

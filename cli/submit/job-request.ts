@@ -1,4 +1,4 @@
-import { basename, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Invocation } from '#cli/core/command.ts';
 import { describeError, Failure } from '#cli/core/failure.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes } from '#cli/submit/job-file.ts';
@@ -15,11 +15,13 @@ import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { SentJob } from '#shared/protocol/job-text.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 
-/** The file given by `--config`. */
+/** The job file of a command line: that of `--config`, or the one that `run` finds. */
 export type ConfigFile = {
   /** Null without a file, and if it is not text. */
   readonly text: string | null;
   readonly fileName: string;
+  /** Its packages may be paths relative to it; null without a file. */
+  readonly folder: string | null;
   /** An empty draft without a file, a null draft if the file is invalid. */
   readonly reading: JobFileReading;
 };
@@ -55,15 +57,19 @@ export type ValidatedRequest = {
 export async function readConfig({ flag, io }: Invocation, command: SubmitCommand): Promise<ConfigFile> {
   const config = flag('config');
   if (config === undefined) {
-    return { text: null, fileName: 'job.yaml', reading: emptyReadingOf(command) };
+    return { text: null, fileName: 'job.yaml', folder: null, reading: emptyReadingOf(command) };
   }
-  const path = resolve(io.cwd, config);
+  return readConfigFile(resolve(io.cwd, config), '--config');
+}
+
+/** Reads a job file. Throws Failure if it cannot be read; what it contains may be invalid. */
+export async function readConfigFile(path: string, given = 'the path'): Promise<ConfigFile> {
   const fileName = basename(path);
   try {
     const bytes = await readJobFileBytes(path);
-    return { text: decodeJobFile(bytes), fileName, reading: readJobFile(bytes, { fileName }) };
+    return { text: decodeJobFile(bytes), fileName, folder: dirname(path), reading: readJobFile(bytes, { fileName }) };
   } catch (error) {
-    throw new Failure(`The job file ${path} cannot be read (${describeError(error)}): check --config.`);
+    throw new Failure(`The job file ${path} cannot be read (${describeError(error)}): check ${given}.`);
   }
 }
 

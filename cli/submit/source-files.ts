@@ -1,7 +1,12 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Failure } from '#cli/core/failure.ts';
-import { ENVIRONMENT_FILE, EXCLUDED_NAME, SOURCE_FILES_MAX } from '#shared/package/source-names.ts';
+import {
+  ENVIRONMENT_FILE,
+  EXCLUDED_NAME,
+  OUTPUTS_IGNORE_FILE,
+  SOURCE_FILES_MAX,
+} from '#shared/package/source-names.ts';
 
 export type SourceFile = {
   /** Relative to the root of the archive, separated by slashes. */
@@ -103,7 +108,7 @@ type Collected = { readonly files: SourceFile[]; readonly emptyFolders: string[]
 async function addFolder(collected: Collected, folder: { path: string; relativePath: string }): Promise<void> {
   const { files, emptyFolders } = collected;
   const entries = await readdir(folder.path, { withFileTypes: true });
-  if (entries.some(({ name }) => name === ENVIRONMENT_FILE)) {
+  if (entries.some(({ name }) => name === ENVIRONMENT_FILE) || (await isOutputs(folder.path))) {
     return;
   }
   const included = entries.filter(({ name }) => !EXCLUDED_NAME.test(name)).sort(byName);
@@ -125,6 +130,11 @@ async function addFolder(collected: Collected, folder: { path: string; relativeP
       );
     }
   }
+}
+
+async function isOutputs(folder: string): Promise<boolean> {
+  const text = await readFile(join(folder, OUTPUTS_IGNORE_FILE.name), 'utf8').catch(() => '');
+  return text === OUTPUTS_IGNORE_FILE.text;
 }
 
 async function describeFile(path: string, relativePath: string): Promise<SourceFile> {

@@ -8,7 +8,7 @@ import { describeProblem, describeReport, describeWarnings } from '#cli/render/d
 import { describeTuningPlan } from '#cli/render/describe-tuning-plan.ts';
 import { describePlan, describeUnchecked } from '#cli/render/describe-validation.ts';
 import { paint } from '#cli/render/paint.ts';
-import { buildPackages } from '#cli/submit/build-packages.ts';
+import { type BuiltPackage, buildPackages } from '#cli/submit/build-packages.ts';
 import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
@@ -25,6 +25,7 @@ import {
   uploadPackages,
   waitForVerdict,
 } from '#cli/submit/upload-job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { formatCommand } from '#shared/job-file/flags/format-command.ts';
 import { validateReading } from '#shared/job-file/validate-job-file.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
@@ -33,12 +34,30 @@ import type { Report } from '#shared/protocol/report.ts';
 
 const JOB_LOOKUP_MS_MAX = 10_000;
 
-/** Validates a job, uploads its packages and submits its job file; --dry-run only prints it, --stream-logs follows it. */
-export async function submit(invocation: Invocation, given: JobRequest): Promise<ExitCode> {
-  const { io, flag, print } = invocation;
+/** A job that was accepted. */
+export type Submitted = {
+  readonly target: Target;
+  readonly client: ObjectClient;
+  readonly jobId: string;
+  readonly jobDir: string;
+};
+
+type SubmitOptions = {
+  /** Returns lines to print before anything is sent. */
+  readonly announce: (spec: JobSpec) => readonly string[];
+  /** Returns the exit code, once the job was accepted. */
+  readonly follow: (submitted: Submitted) => Promise<ExitCode>;
+};
+
+/** Validates a job, uploads its packages and submits its job file, and follows it; --dry-run only prints it. */
+export async function submit(
+  invocation: Invocation,
+  given: JobRequest,
+  options: SubmitOptions = { announce: () => [], follow: (submitted) => followIfAsked(invocation, submitted) },
+): Promise<ExitCode> {
+  const { io, print } = invocation;
   rejectConflictingFlags(invocation);
-  const request = await withJobFilePackages(invocation, given);
-  const stagingBucket = readStagingBucket(flag('staging-bucket'));
+  const request = await withJobFilePackages(given);
   const { validated, built } = await validateWithPackages(request);
   if (invocation.isSet('dry-run')) {
     return await showDryRun(invocation, validated, request);
@@ -46,39 +65,51 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   for (const note of request.notes) {
     io.stderr.write(`${describeProblem(note)}\n`);
   }
-  if (validated.problems.length > 0 || validated.spec === null) {
-    const report = toRejectionReport(validated, flag('config'));
+  const { spec } = validated;
+  if (validated.problems.length > 0 || spec === null) {
+    const report = toRejectionReport(validated, configOf(invocation, request));
     print({ json: report, text: describeReport(report, io.stdout) });
     return 1;
+  }
+  const hasTimeLimit = validated.draft?.maxRunningTime !== undefined;
+  for (const line of [...options.announce(spec), ...describeTuningPlan(spec, { hasTimeLimit })]) {
+    io.stderr.write(`${line}\n`);
   }
   const target = await findTarget(invocation);
   rejectOtherProject(invocation, target.projectId);
   const client = createObjectClient(target);
-  const named = await chooseJobId(target, { request, jobId: validated.spec.jobId, client });
-  const { jobId } = named;
-  if (jobId !== validated.spec.jobId) {
-    io.stderr.write(`Job ${validated.spec.jobId} already exists: this one is submitted as ${jobId}.\n`);
+  const { jobId, report } = await send(invocation, { target, client, request, spec, built });
+  print({ json: report, text: describeReport(report, io.stdout) });
+  const jobDir = report.job?.jobDir ?? `gs://${target.jobsBucket}/${jobId}`;
+  return report.verdict === 'ACCEPTED' ? options.follow({ target, client, jobId, jobDir }) : 1;
+}
+
+/** A job that is followed must succeed, as in gcloud. */
+async function followIfAsked(invocation: Invocation, { target, jobId }: Submitted): Promise<ExitCode> {
+  const api = createApiClient(target.api, invocation.io.interrupted);
+  return invocation.isSet('stream-logs') && (await streamJob(invocation, api, { jobId })).state !== 'SUCCEEDED' ? 1 : 0;
+}
+
+type Sending = Pick<Submitted, 'target' | 'client'> & {
+  readonly request: JobRequest;
+  readonly spec: JobSpec;
+  readonly built: readonly BuiltPackage[];
+};
+
+/** Uploads the packages and submits the job file under a free id. Returns the id and the verdict. */
+async function send({ io, flag }: Invocation, { target, client, request, spec, built }: Sending) {
+  const { jobId, request: named } = await chooseJobId(target, { request, jobId: spec.jobId, client });
+  if (jobId !== spec.jobId) {
+    io.stderr.write(`Job ${spec.jobId} already exists: this one is submitted as ${jobId}.\n`);
   }
-  const hasTimeLimit = validated.draft?.maxRunningTime !== undefined;
-  for (const line of describeTuningPlan({ ...validated.spec, jobId }, { hasTimeLimit })) {
-    io.stderr.write(`${line}\n`);
-  }
-  const bucket = stagingBucket ?? target.stagingBucket;
+  const bucket = readStagingBucket(flag('staging-bucket')) ?? target.stagingBucket;
   const uriOf = await uploadPackages(client, { built, jobId, bucket });
-  const text = formatSentJob(writeJob(named.request, uriOf));
-  const source = await sendJobFile(target, { client, jobId, text });
+  const source = await sendJobFile(target, { client, jobId, text: formatSentJob(writeJob(named, uriOf)) });
   const work = waitForVerdict(client, source, {
     signal: io.interrupted,
     onSlow: (notice) => io.stderr.write(`${notice}\n`),
   });
-  const report = await reportInterruption(jobId, { signal: io.interrupted, work });
-  print({ json: report, text: describeReport(report, io.stdout) });
-  if (report.verdict !== 'ACCEPTED') {
-    return 1;
-  }
-  // A job that is followed must succeed, as in gcloud.
-  const api = createApiClient(target.api, io.interrupted);
-  return invocation.isSet('stream-logs') && (await streamJob(invocation, api, { jobId })).state !== 'SUCCEEDED' ? 1 : 0;
+  return { jobId, report: await reportInterruption(jobId, { signal: io.interrupted, work }) };
 }
 
 /**
@@ -129,6 +160,10 @@ async function validateWithPackages(request: JobRequest) {
   return { validated: await validateBuiltPackages(validated, built), built };
 }
 
+function configOf({ flag }: Invocation, { file }: JobRequest): string | undefined {
+  return flag('config') ?? (file.text === null ? undefined : file.fileName);
+}
+
 /** Formats offline problems like the report of a cloud. */
 function toRejectionReport({ jobId, problems, warnings }: ValidatedRequest, config: string | undefined): Report {
   return {
@@ -156,7 +191,7 @@ async function showDryRun(invocation: Invocation, validated: ValidatedRequest, r
     json: { spec, jobFile, flags, plan, images, problems, warnings },
     text: [
       ...(jobFile === null ? [] : [jobFile.trimEnd(), '']),
-      formatCommand({ command, flags, jobId, config: invocation.flag('config') }),
+      formatCommand({ command, flags, jobId, config: configOf(invocation, request) }),
       ...(plan === null ? [] : ['', ...describePlan({ ...preview, plan })]),
       ...describeUnchecked(images),
       ...(spec === null ? [] : describeTuningPlan(spec, { hasTimeLimit }).map((line) => `  ${line}`)),

@@ -1,0 +1,124 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, extname, join, resolve } from 'node:path';
+import type { Invocation } from '#cli/core/command.ts';
+import { UsageFailure } from '#cli/core/failure.ts';
+import { programName } from '#cli/core/program-name.ts';
+import { findEntryPoint, packageOfScript } from '#cli/submit/entry-point.ts';
+import { type ConfigFile, type JobRequest, readConfigFile } from '#cli/submit/job-request.ts';
+import type { PackageSource } from '#cli/submit/package-source.ts';
+import { writeOverrides } from '#cli/submit/write-overrides.ts';
+import { masterOf } from '#shared/job-file/draft/job-draft.ts';
+import { joinList } from '#shared/job-file/flags/flag-values.ts';
+import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
+
+const COMMAND = 'jobs submit training';
+
+/** The length of a job id without the suffix that makes it unique; the limit is 128. */
+const JOB_ID_CHARACTERS_MAX = 110;
+
+/** A job file, which may be inferred, and the folder or the script that is its package. */
+type Program = { readonly file: ConfigFile; readonly path: string; readonly isInferred?: boolean };
+
+/**
+ * Reads the operand of `dropforge run`: a folder with or without a job file, a script, or a job file, whose folder is
+ * the package. Throws UsageFailure with what to type if it does not say what to run.
+ */
+export async function readRunRequest(invocation: Invocation): Promise<JobRequest> {
+  const { flag, io, operands } = invocation;
+  const given = operands[0] ?? '.';
+  const path = resolve(io.cwd, given);
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) {
+    throw new UsageFailure(`${path} does not exist: pass the folder of a program, a .py file or a job file.`);
+  }
+  const module = flag('module-name');
+  const program = found.isDirectory()
+    ? await readFolder(path, { given, module })
+    : await readFile(path, { given, module });
+  if (program.isInferred) {
+    io.stderr.write(`There is no job file: this one is used.\n  ${program.file.text}`);
+  }
+  const packages = namesPackages(program.file) ? [] : [{ kind: 'FOLDER', path: program.path } as const];
+  const { draft } = program.file.reading;
+  const name = flag('name') ?? draft?.jobId?.value ?? draft?.displayName?.value ?? nameOf(path, program);
+  return requestOf(toJobId(name), { invocation, file: program.file, packages });
+}
+
+type Parts = {
+  readonly invocation: Invocation;
+  readonly file: ConfigFile;
+  readonly packages: readonly PackageSource[];
+};
+
+function requestOf(jobId: string, { invocation, file, packages }: Parts): JobRequest {
+  return {
+    file,
+    command: COMMAND,
+    jobId,
+    packages,
+    notes: [],
+    writeFlags: (uriOf) =>
+      writeOverrides(COMMAND, invocation, {
+        packages: packages.length === 0 ? [] : [joinList(packages.map(uriOf))],
+      }),
+    rename: (suffix) => requestOf(`${jobId}_${suffix}`, { invocation, file, packages }),
+  };
+}
+
+type Named = { readonly given: string; readonly module: string | undefined };
+
+async function readFolder(path: string, { given, module }: Named): Promise<Program> {
+  const names = await readdir(path);
+  for (const name of JOB_FILE_NAMES.filter((one) => names.includes(one))) {
+    const file = await readConfigFile(join(path, name));
+    // Other tools have a config.yaml, too.
+    if (name !== 'config.yaml' || file.reading.draft !== null) {
+      return { file, path };
+    }
+  }
+  return { file: inferred(module ?? (await findEntryPoint(path, given)), path), path, isInferred: true };
+}
+
+async function readFile(path: string, { given, module }: Named): Promise<Program> {
+  switch (extname(path)) {
+    case '.py': {
+      const script = await packageOfScript(path);
+      return { file: inferred(module ?? script.module, dirname(path)), path: script.path, isInferred: true };
+    }
+    case '.ipynb':
+      throw new UsageFailure(
+        `${path} is a notebook, which does not run by itself: convert it with \`jupyter nbconvert --to script ${given}\`, ` +
+          `and then run \`${programName()} run ${given.replace(/ipynb$/, 'py')}\`.`,
+      );
+    default:
+      return { file: await readConfigFile(path), path: dirname(path) };
+  }
+}
+
+/** The job file that the folder could have had. */
+function inferred(module: string, folder: string): ConfigFile {
+  const text = `module: ${/^[A-Za-z_][\w./-]*$/.test(module) ? module : JSON.stringify(module)}\n`;
+  return { text, fileName: 'job.yaml', folder, reading: readJobFile(text, { fileName: 'job.yaml' }) };
+}
+
+/** Whether the job file says where its packages are, or runs a container without any. */
+function namesPackages({ reading: { draft } }: ConfigFile): boolean {
+  if (draft === null) {
+    return true;
+  }
+  const { imageUri, packageUris, pythonModule } = masterOf(draft).program;
+  return packageUris !== undefined || (imageUri !== undefined && pythonModule === undefined);
+}
+
+/** The job is named after the folder, or the script or job file if it has another name than `job`. */
+function nameOf(path: string, program: Program): string {
+  const stem = basename(path, extname(path));
+  return path === program.path || JOB_FILE_NAMES.includes(basename(path)) ? basename(program.path) : stem;
+}
+
+/** A letter, then letters, digits and underscores. */
+function toJobId(name: string): string {
+  const words = name.replaceAll(/\W+/g, '_').replace(/^_+|_+$/g, '');
+  return (/^[A-Za-z]/.test(words) ? words : `job_${words}`).slice(0, JOB_ID_CHARACTERS_MAX);
+}

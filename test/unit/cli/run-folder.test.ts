@@ -1,0 +1,180 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { inspectLocalPackage } from '#cli/submit/check-packages.ts';
+import { startCloudForEachTest } from '../../support/cli/submit-under-test.ts';
+import { runCli, viewOf } from '../../support/cli/test-cloud.ts';
+
+const { cloud, work, answer, listNames } = startCloudForEachTest();
+
+const run = (...argv: string[]) => runCli(['run', ...argv], { dataDir: cloud().dataDir, cwd: work() });
+
+async function write(files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(work(), name)), { recursive: true });
+    await writeFile(join(work(), name), content);
+  }
+}
+
+async function save(name: string, content: string): Promise<void> {
+  await cloud().store.write({ bucket: 'jobs', name }, Buffer.from(content));
+}
+
+/** The job that was sent under an id. */
+async function sentAs(jobId: string) {
+  const object = await cloud().store.read({ bucket: 'uploads', name: `${jobId}/job.yaml` });
+  return object === undefined ? undefined : JSON.parse(await text(object));
+}
+
+/** The module that runs for a folder with these files; the error if it is not clear. */
+async function moduleOf(files: Readonly<Record<string, string>>, operand = 'mine'): Promise<string> {
+  await write(files);
+  const { code, stdout, stderr } = await run(operand, '--dry-run', '--format=json');
+  return code === 0 ? JSON.parse(stdout).spec.program.module : stderr;
+}
+
+beforeEach(() => {
+  answer({ verdict: 'ACCEPTED', job: viewOf('mine', { state: 'QUEUED' }) });
+  cloud().jobs.set('mine', [viewOf('mine')]);
+});
+
+describe('dropforge run', () => {
+  it('submits a folder, says the price first, follows the log and copies the outputs', async () => {
+    await write({ 'mine/train.py': 'print(1)\n', 'mine/data.csv': '1,2\n' });
+    await save('mine/model/weights.json', '{}');
+    const { code, stdout, stderr } = await run('mine', '--gpu=T4', '--max-runtime=2h', '--', '--epochs', '5');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Job one ACCEPTED')]);
+    expect(stderr.split('\n')).toEqual([
+      'There is no job file: this one is used.',
+      '  module: train',
+      expect.stringMatching(
+        /^Price on Google Cloud: \$[\d.]+ per hour, at most \$[\d.]+ in its limit of 2 h \(n1-standard-8 with 1 × nvidia-tesla-t4, on demand\)\.$/,
+      ),
+      'Job mine ended: SUCCEEDED.',
+      'The outputs (1 file, 2 B) are in outputs/mine.',
+      '',
+    ]);
+    expect(await readFile(join(work(), 'outputs', 'mine', 'model', 'weights.json'), 'utf8')).toBe('{}');
+    expect(await sentAs('mine')).toMatchObject({
+      jobFile: 'module: train\n',
+      flags: [expect.stringMatching(/^--packages=/), '--gpu=T4', '--max-runtime=2h', '--', '--epochs', '5'],
+      jobId: 'mine',
+    });
+  });
+
+  it('copies what a failed job has saved, and exits with 1', async () => {
+    await write({ 'mine/train.py': 'print(1)\n' });
+    await save('mine/checkpoint', 'half');
+    cloud().jobs.set('mine', [viewOf('mine', { state: 'FAILED' })]);
+    expect(await run('mine')).toMatchObject({ code: 1, stderr: expect.stringContaining('(1 file, 4 B)') });
+    expect(await readdir(join(work(), 'outputs', 'mine'))).toContain('checkpoint');
+  });
+
+  it('says so if the job has saved nothing, and creates no folder', async () => {
+    await write({ 'mine/train.py': 'print(1)\n' });
+    expect(await run('mine')).toMatchObject({ stderr: expect.stringContaining('Job mine has saved no files.') });
+    expect(await readdir(work())).not.toContain('outputs');
+  });
+
+  it('never writes into a folder that exists, and leaves earlier outputs out of the next package', async () => {
+    await write({ 'mine/train.py': 'print(1)\n', 'mine/outputs/mine/notes.txt': 'my own' });
+    await save('mine/model.json', '{}');
+    const inFolder = { dataDir: cloud().dataDir, cwd: join(work(), 'mine') };
+    const { stderr } = await runCli(['run'], inFolder);
+    expect(stderr).toContain('The outputs (1 file, 2 B) are in outputs/mine-2.');
+    expect(await readdir(join(work(), 'mine', 'outputs', 'mine'))).toEqual(['notes.txt']);
+    const { entryCount } = await inspectLocalPackage(join(work(), 'mine'));
+    expect(entryCount).toBe(2);
+  });
+
+  it('goes on with a free name if an earlier job has the same', async () => {
+    await write({ 'mine/train.py': 'print(1)\n' });
+    await run('mine');
+    expect((await run('mine')).stderr).toMatch(/Job mine already exists: this one is submitted as mine_\d{6}_\d{6}\./);
+    const sent = (await listNames('uploads')).filter((name) => name.endsWith('/job.yaml'));
+    expect(sent).toEqual(['mine/job.yaml', expect.stringMatching(/^mine_\d{6}_\d{6}\/job\.yaml$/)]);
+  });
+
+  it('says how to go on after Ctrl-C, which does not affect the job', async () => {
+    await write({ 'mine/train.py': 'print(1)\n' });
+    cloud().jobs.set('mine', [viewOf('mine', { state: 'RUNNING' })]);
+    const interruption = new AbortController();
+    cloud().onAnswer = () => interruption.abort();
+    const io = { dataDir: cloud().dataDir, cwd: work(), interrupted: interruption.signal };
+    const { code, stderr } = await runCli(['run', 'mine'], io);
+    expect(code).toBe(1);
+    for (const command of ['logs mine', 'jobs cancel mine', 'cp -r gs://jobs/mine outputs/']) {
+      expect(stderr).toContain(`\`npx dropforge ${command}\``);
+    }
+    expect(cloud().requests.filter((request) => request.startsWith('POST'))).toEqual([]);
+  });
+
+  it('takes job file, name and further packages as they are', async () => {
+    await write({
+      'mine/job.yaml': 'name: mine\nmodule: trainer.task\npackages: [../dep.tar.gz]\nenv: {A: file}\n',
+      'mine/train.py': '',
+    });
+    await run('mine', '--name', 'my run', '--env=A=flag');
+    expect(await sentAs('my_run')).toMatchObject({
+      jobFile: expect.stringMatching(
+        /^name: mine\nmodule: trainer\.task\npackages: \["gs:.*dep\.tar\.gz"\]\nenv: {A: file}\n$/,
+      ),
+      flags: ['--env=A=flag'],
+      jobId: 'my_run',
+    });
+  });
+
+  it('runs a container without a package', async () => {
+    await write({ 'mine/job.yaml': 'image: gcr.io/p/image:1\n' });
+    await run('mine/job.yaml');
+    expect(await sentAs('mine')).toMatchObject({ jobFile: 'image: gcr.io/p/image:1\n', flags: [] });
+  });
+});
+
+describe('the program that dropforge run infers', () => {
+  const MAIN = "if __name__ == '__main__':\n  print(1)\n";
+
+  it.each<[string, Record<string, string>, string]>([
+    ['the only script', { 'mine/fit.py': 'print(1)\n' }, 'fit'],
+    ['the only one with a main guard', { 'mine/a.py': 'X = 1\n', 'mine/b.py': MAIN, 'mine/setup.py': '' }, 'b'],
+    ['the one that imports the others', { 'mine/a.py': 'from b import X\n', 'mine/b.py': 'X = 1\n' }, 'a'],
+    ['a module of a package', { 'mine/trainer/__init__.py': '', 'mine/trainer/task.py': MAIN }, 'trainer.task'],
+    ['a script of a folder', { 'mine/scripts/train.py': MAIN, 'mine/scripts/util.py': '' }, 'scripts/train.py'],
+    ['not its tests', { 'mine/fit.py': MAIN, 'mine/test_fit.py': MAIN, 'mine/tests/test_more.py': MAIN }, 'fit'],
+    ['not kept from by a config.yaml of another tool', { 'mine/config.yaml': 'lr: 0.1\n', 'mine/fit.py': '' }, 'fit'],
+  ])('is %s', async (_, files, module) => {
+    expect(await moduleOf(files)).toBe(module);
+  });
+
+  it('is the package itself if the folder is one', async () => {
+    expect(await moduleOf({ 'mine/__init__.py': '', 'mine/task.py': MAIN })).toBe('mine.task');
+  });
+
+  it('is a script, alone or with the folder that it imports from', async () => {
+    expect(await moduleOf({ 'mine/alone.py': 'import os\n', 'mine/other.py': '' }, 'mine/alone.py')).toBe('alone.py');
+    const { stdout } = await run('mine/alone.py', '--dry-run');
+    expect(stdout).toContain('--packages=alone.py.tar.gz');
+    await write({ 'mine/alone.py': 'import other\n' });
+    expect((await run('mine/alone.py', '--dry-run')).stdout).toContain('--packages=mine.tar.gz');
+  });
+
+  it('is asked for if there are several, with what to type', async () => {
+    const files = { 'mine/evaluate.py': '', 'mine/prepare.py': '', 'mine/train.py': '' };
+    const message = await moduleOf(files);
+    expect(message).toContain('mine has no job.yaml, and several programs: evaluate, prepare, train.');
+    expect(message).toContain('`npx dropforge run mine --module-name train`');
+    expect((await run('mine')).code).toBe(2);
+    expect((await run('mine', '--module-name=train', '--dry-run')).code).toBe(0);
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    ['mine', { 'mine/a.ipynb': '{}' }, 'convert one with `jupyter nbconvert --to script mine/a.ipynb`'],
+    ['mine/a.ipynb', { 'mine/a.ipynb': '{}' }, 'and then run `npx dropforge run mine/a.py`'],
+    ['mine', { 'mine/readme.txt': '' }, 'has no Python program and no job file'],
+    ['nowhere', {}, 'nowhere does not exist: pass the folder of a program'],
+  ])('is missing in %s: %j', async (operand, files, message) => {
+    await write(files);
+    expect(await run(operand)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+  });
+});

@@ -113,7 +113,6 @@ export function checkGcloudOnlyFlags(flags: readonly GcloudOnlyFlag[], { isSet }
 const LIST_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
   { name: 'region', value: 'REGION', treatment: 'IGNORED', reason: 'the list includes all regions' },
   { name: 'page-size', value: 'N', treatment: 'ACCEPTED', reason: 'all pages are fetched and printed together' },
-  { name: 'sort-by', value: 'FIELD', treatment: 'REJECTED', reason: 'jobs are always sorted newest first' },
   ...GCLOUD_WIDE_FLAGS,
 ];
 

@@ -4,12 +4,12 @@ import { formatDateTime } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { JobActions } from '#dashboard/screens/job/job-actions.tsx';
-import { progressOf, ranMs } from '#dashboard/screens/job/progress.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { formatPercent } from '#shared/text/format-number.ts';
 import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 import { listModels, PROVISIONING_MODELS, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
+import { progressOf, ranMs } from '#shared/views/describe/progress.ts';
 
 type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
 

@@ -6,7 +6,6 @@ import { StateBadge } from '#dashboard/components/state-badge.tsx';
 import { formatDateTime } from '#dashboard/format/format-time.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
-import { describeProgress, mainMetricOf } from '#dashboard/screens/jobs/describe-progress.ts';
 import { Sparkline } from '#dashboard/screens/jobs/sparkline.tsx';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import type { Sparkline as Line } from '#shared/protocol/sparklines.ts';
@@ -16,6 +15,7 @@ import { formatUsd } from '#shared/text/format-usd.ts';
 import { describeKeptBriefly } from '#shared/views/describe/describe-kept.ts';
 import { listModels, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
 import { isEnded } from '#shared/views/describe/is-ended.ts';
+import { describeProgress, mainMetricOf } from '#shared/views/describe/job-progress.ts';
 
 type Props = {
   readonly job: JobView;

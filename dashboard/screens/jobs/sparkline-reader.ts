@@ -1,8 +1,8 @@
 import { ApiError } from '#dashboard/client/api-error.ts';
-import { mainMetricOf } from '#dashboard/screens/jobs/describe-progress.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { SPARKLINES_PER_REQUEST_MAX, type Sparkline, type Sparklines } from '#shared/protocol/sparklines.ts';
 import { isEnded } from '#shared/views/describe/is-ended.ts';
+import { mainMetricOf } from '#shared/views/describe/job-progress.ts';
 
 /** The lines of the jobs on the screen: those that are known, and requests for the others, one at a time. */
 export type SparklineReader = {

@@ -66,7 +66,7 @@ describe('gcloud flags of job commands', () => {
   });
 
   it.each([
-    [['list', '--sort-by=state'], /--sort-by is not supported: jobs are always sorted newest first/],
+    [['list', '--flatten=labels'], /--flatten is not supported/],
     [['list', '--project=other'], /does not match the cloud's project/],
     [['cancel', 'one', '--project=other'], /does not match the cloud's project/],
   ])('are rejected if the result would differ: %j', async (words, message) => {

@@ -1,6 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Output } from '../../../cli/core/command.ts';
 import type { Report } from '../../../shared/protocol/report.ts';
-import { replicaOf, runCli, startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
+import {
+  replicaOf,
+  runCli,
+  startTestCloud,
+  type TestCloud,
+  trialOf,
+  tuningOf,
+  viewOf,
+} from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
 beforeEach(async () => {
@@ -45,11 +54,79 @@ describe('dropforge jobs list', () => {
     cloud.jobs.set('broken', [FAILED]);
     const lines = (await cli('jobs', 'list')).stdout.trimEnd().split('\n');
     expect(lines.map((line) => line.split(/\s{2,}/))).toEqual([
-      ['JOB', 'STATE', 'CREATED', 'DURATION', 'ATTEMPT', 'CAUSE'],
-      ['one', 'SUCCEEDED', expect.stringMatching(/ago|just now/), '1 min', '1'],
-      ['broken', 'FAILED', expect.stringMatching(/ago|just now/), '1 min', '1', 'MODULE_NOT_FOUND'],
+      ['JOB', 'STATE', 'GPU', 'PROGRESS', 'METRIC', 'COST', 'CREATED', 'DURATION', 'ATTEMPT', 'CAUSE'],
+      ['one', 'SUCCEEDED', '-', '-', '-', '$0.0016', expect.stringMatching(/ago|just now/), '1 min', '1'],
+      [
+        'broken',
+        'FAILED',
+        '-',
+        '-',
+        '-',
+        '$0.0016',
+        expect.stringMatching(/ago|just now/),
+        '1 min',
+        '1',
+        'MODULE_NOT_FOUND',
+      ],
     ]);
     expect((await cli('jobs', 'list', '--format=json')).json()).toEqual([[viewOf('one'), FAILED]]);
+  });
+
+  it('shows GPUs, progress, the metric that matters and the price', async () => {
+    const machine = { machineType: 'n1-standard-8', accelerator: '2 x NVIDIA_TESLA_T4' };
+    const machines = [
+      { role: 'master', count: 1, ...machine },
+      { role: 'worker', count: 3, ...machine },
+    ];
+    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING', machines, replicas: [replicaOf()] })]);
+    const best = trialOf('2', { objective: 0.983 });
+    cloud.jobs.set('search', [viewOf('search', { tuning: tuningOf({ endedTrialCount: 12, best }) })]);
+    const [, ...rows] = (await cli('jobs', 'list')).stdout.trimEnd().split('\n');
+    expect(rows.map((row) => row.split(/\s{2,}/).slice(0, 6))).toEqual([
+      ['one', 'RUNNING', '8 × T4', '12 / 30', 'loss 0.1203', '$0.0016'],
+      ['search', 'SUCCEEDED', '-', '12 of 40 trials', 'best accuracy 0.983', '$0.0016'],
+    ]);
+  });
+
+  it.each([
+    [80, ['JOB', 'STATE', 'GPU', 'PROGRESS', 'METRIC', 'COST', 'CAUSE']],
+    [120, ['JOB', 'STATE', 'GPU', 'PROGRESS', 'METRIC', 'COST', 'CREATED', 'DURATION', 'ATTEMPT', 'CAUSE']],
+    [40, ['JOB', 'STATE', 'COST', 'CAUSE']],
+  ])('leaves out columns that do not fit in the %d of a terminal', async (columns, head) => {
+    cloud.jobs.set('broken_2026', [{ ...FAILED, jobId: 'broken_2026', replicas: [replicaOf()] }]);
+    let written = '';
+    const stdout: Output = {
+      write: (data) => {
+        written += data;
+      },
+      terminal: Object.assign(Object.create(process.stdout), { columns }),
+      hasColors: false,
+    };
+    await runCli(['jobs', 'list'], { dataDir: cloud.dataDir, stdout });
+    const lines = written.trimEnd().split('\n');
+    expect(lines[0]?.split(/\s{2,}/)).toEqual(head);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(Math.max(columns, 50));
+  });
+
+  it('sorts all jobs by a column or a field, and filters by either', async () => {
+    const jobs = [
+      ['a', 2],
+      ['b', 10],
+      ['c', null],
+      ['d', 1],
+    ] as const;
+    for (const [jobId, totalUsd] of jobs) {
+      const price = { ...viewOf(jobId).price, totalUsd };
+      cloud.jobs.set(jobId, [viewOf(jobId, { price, labels: jobId === 'b' ? { team: 'vision' } : {} })]);
+    }
+    const idsBy = async (...flags: string[]) =>
+      (await cli('jobs', 'list', '--format=value(jobId)', ...flags)).stdout.trimEnd().split('\n');
+    expect(await idsBy('--sort-by=cost')).toEqual(['d', 'a', 'b', 'c']);
+    expect(await idsBy('--sort-by=~cost', '--limit=2')).toEqual(['b', 'a']);
+    expect(await idsBy('--sort-by=~jobId')).toEqual(['d', 'c', 'b', 'a']);
+    expect(await idsBy('--sort-by=price.totalUsd', '--filter=job!=a')).toEqual(['d', 'b', 'c']);
+    expect(await idsBy('--filter=labels.team:*')).toEqual(['b']);
+    expect(await idsBy('--filter', 'state = succeeded AND cost:10')).toEqual(['b']);
   });
 
   it('says of a failed job until when its VM is kept and billed, and nothing once the VM is released', async () => {
@@ -74,7 +151,7 @@ describe('dropforge jobs list', () => {
     };
     expect(await listed('--limit', '230')).toEqual({
       jobIds: jobIds.slice(0, 230),
-      stderr: 'There are more jobs: use --limit 1150 to list older ones.\n',
+      stderr: 'There are more jobs: use --limit 1150 to list more.\n',
     });
     expect(await listed('--limit', '250')).toEqual({ jobIds, stderr: '' });
     expect((await listed()).jobIds).toEqual(jobIds.slice(0, 20));

@@ -66,6 +66,10 @@ describe('the command line', () => {
     [['jobs', 'list', '--format', 'value()'], /Use text, json, yaml/],
     [['jobs', 'list', '--filter', 'state>RUNNING'], /--filter 'state>RUNNING' is not supported: use FIELD=VALUE/],
     [['jobs', 'list', '--filter', 'stat=RUNNING'], /stat is not a field of a job. Did you mean "state"/],
+    [
+      ['jobs', 'list', '--sort-by', '~cst'],
+      /--sort-by: cst is not a field of a job. Did you mean "cost"\? Columns and fields: job, state, gpu/,
+    ],
     [['jobs', 'list', '--filter', 'state=RUNING'], /RUNING is not a state of a job. Did you mean "RUNNING"/],
     [['jobs', 'wait', 'a', '--timeout', 'soon'], /--timeout must be a whole number of seconds/],
     [['jobs', 'cancel', 'a', '--', 'b'], /does not accept arguments after --/],

@@ -43,7 +43,7 @@ describe('a tuning with several objectives in the CLI', () => {
     expect(stdout).toContain('maximizes accuracy and minimizes latency by Bayesian optimization');
     expect(stdout).toContain('trials 2, 1, 4');
     expect(stdout).toContain('Optimal trials first');
-    expect((await cli('jobs', 'list')).stdout).toContain('4/40 trials, 3 optimal');
+    expect((await cli('jobs', 'list')).stdout).toContain('4 of 40 trials  optimal trials 3');
   });
 
   it('has its optimal trials in Vertex AI’s form', async () => {

@@ -1,6 +1,6 @@
-import { masterOf, progressOf } from '#dashboard/screens/job/progress.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { isEnded } from '#shared/views/describe/is-ended.ts';
+import { masterOf, progressOf } from '#shared/views/describe/progress.ts';
 
 /** How far a job is. */
 export type Progress = {

@@ -36,7 +36,7 @@ type ReplicaView = JobView['replicas'][number];
 const FACTS = [
   ...['trial', 'created', 'started', 'ended', 'waitingFor', 'search', 'progress', 'best', 'optimal', 'recommended'],
   ...['cost', 'forecast', 'stopped', 'resumes', 'machines', 'image', 'placement', 'attempt', 'output', 'submittedBy'],
-  ...['source', 'report', 'labels', 'kept'],
+  ...['commit', 'source', 'report', 'labels', 'kept'],
 ] as const;
 
 /**

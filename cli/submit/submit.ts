@@ -11,6 +11,7 @@ import { paint } from '#cli/render/paint.ts';
 import { type BuiltPackage, buildPackages } from '#cli/submit/build-packages.ts';
 import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
+import { readGitCommit } from '#cli/submit/git-commit.ts';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { withJobFilePackages } from '#cli/submit/job-file-packages.ts';
 import { type JobRequest, type ValidatedRequest, validateRequest, writeJob } from '#cli/submit/job-request.ts';
@@ -104,7 +105,8 @@ async function send({ io, flag }: Invocation, { target, client, request, spec, b
   }
   const bucket = readStagingBucket(flag('staging-bucket')) ?? target.stagingBucket;
   const uriOf = await uploadPackages(client, { built, jobId, bucket });
-  const source = await sendJobFile(target, { client, jobId, text: formatSentJob(writeJob(named, uriOf)) });
+  const text = formatSentJob({ ...writeJob(named, uriOf), git: await readGitCommit(request.packages) });
+  const source = await sendJobFile(target, { client, jobId, text });
   const work = waitForVerdict(client, source, {
     signal: io.interrupted,
     onSlow: (notice) => io.stderr.write(`${notice}\n`),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { causeSchema } from '#shared/domain/cause.ts';
+import { gitCommitSchema } from '#shared/domain/git-commit.ts';
 import { historySchema } from '#shared/domain/history-entry.ts';
 import { type JobSpec, jobSpecSchema, provisioningModelSchema, type ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { JOB_STATES, type JobState } from '#shared/domain/job-state.ts';
@@ -61,6 +62,8 @@ const jobSourceSchema = z.object({
   reportUri: z.string(),
   /** E-mail address that a signature has proven; null for submissions that prove none. */
   submittedBy: nullableText.default(null),
+  /** Null for submissions that state none, and in older records. */
+  git: gitCommitSchema.nullable().default(null),
   /** Null for the job of a trial, whose tuning has it; for a text that is too long to be stored; and in older records. */
   text: jobTextSchema.nullable().default(null),
 });

@@ -1,3 +1,4 @@
+import type { GitCommit } from '#shared/domain/git-commit.ts';
 import type { JobText, SubmitCommand } from '#shared/domain/job-text.ts';
 import { EMPTY_DRAFT, fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { applyFlags } from '#shared/job-file/flags/apply-flags.ts';
@@ -10,6 +11,7 @@ export type JobToRead = Omit<JobText, 'jobFile'> & {
   readonly jobFile: string | Uint8Array | null;
   /** Replaces the job id of the file. */
   readonly jobId?: string | undefined;
+  readonly git?: GitCommit | undefined;
 };
 
 /** Reads a job file and applies its flags. Never throws: an invalid flag is among the problems, without a draft. */

@@ -1,10 +1,15 @@
 import * as z from 'zod';
+import { gitCommitSchema } from '#shared/domain/git-commit.ts';
 import { jobTextSchema } from '#shared/domain/job-text.ts';
 import type { Stated } from '#shared/domain/stated.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /** A job with flags as `dropforge` sends it: JSON where a job file is uploaded or published. */
-const sentJobSchema = z.strictObject({ ...jobTextSchema.shape, jobId: z.string().optional() });
+const sentJobSchema = z.strictObject({
+  ...jobTextSchema.shape,
+  jobId: z.string().optional(),
+  git: gitCommitSchema.optional().catch(undefined),
+});
 
 export type SentJob = Stated<typeof sentJobSchema>;
 

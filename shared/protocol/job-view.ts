@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { gitCommitSchema } from '#shared/domain/git-commit.ts';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import { ATTEMPT_PHASES } from '#shared/domain/timeline.ts';
 import { problemSchema } from '#shared/protocol/problem.ts';
@@ -33,6 +34,8 @@ export const jobViewSchema = z.object({
   report: z.string(),
   /** E-mail address that was proven at submission; null for submissions that prove none. */
   submittedBy: z.string().nullable().default(null),
+  /** The commit of the folder that was packed, as the client stated it. */
+  git: gitCommitSchema.nullable().default(null),
   attempt: z.int(),
   placement: z.object({ zone: z.string(), provisioningModel: z.string(), machineImage: z.string() }).nullable(),
   machines: z.array(

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { gitCommitSchema } from '#shared/domain/git-commit.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { SUBMIT_COMMANDS } from '#shared/domain/job-text.ts';
 import type { ImageView, JobView } from '#shared/protocol/job-view.ts';
@@ -44,6 +45,7 @@ export const submitJobFileSchema = z.object({
   command: z.enum(SUBMIT_COMMANDS).default('jobs submit training'),
   /** Override the job file, as in `dropforge` COMMAND. */
   flags: z.array(z.string().max(SUBMITTED_JOB_FILE_BYTES_MAX)).max(FLAGS_COUNT_MAX).default([]),
+  git: gitCommitSchema.optional(),
 });
 
 export type ValidateUpload = z.infer<typeof validateUploadSchema>;

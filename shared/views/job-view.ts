@@ -58,6 +58,7 @@ export function viewCommon(submitted: Submitted) {
     source: source.uri,
     report: source.reportUri,
     submittedBy: source.submittedBy,
+    git: source.git,
     machines: viewMachines(spec),
     images: viewImages(spec),
     cause: cause === null ? null : viewCause(cause),

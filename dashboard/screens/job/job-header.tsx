@@ -8,6 +8,7 @@ import type { JobView } from '#shared/protocol/job-view.ts';
 import { formatPercent } from '#shared/text/format-number.ts';
 import { formatAgo, formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+import { addressOfCommit, describeCommit } from '#shared/views/describe/describe-commit.ts';
 import { listModels, PROVISIONING_MODELS, summarizeMachines } from '#shared/views/describe/describe-machines.ts';
 import { progressOf, ranMs } from '#shared/views/describe/progress.ts';
 
@@ -73,8 +74,26 @@ function JobFacts({ job, now }: Pick<Props, 'job' | 'now'>) {
           {ran > 0 ? formatDuration(ran) : '–'}
         </Fact>
       )}
+      {job.git !== null && <Commit git={job.git} />}
       {job.attempt > 0 && <Fact name={job.attempt === 1 ? 'Attempt' : 'Attempts'}>{job.attempt}</Fact>}
     </dl>
+  );
+}
+
+function Commit({ git }: { readonly git: NonNullable<JobView['git']> }) {
+  const address = addressOfCommit(git);
+  const short = git.commit.slice(0, 8);
+  return (
+    <Fact name="Commit" title={describeCommit(git)}>
+      {address === null ? (
+        short
+      ) : (
+        <a href={address} rel="noreferrer">
+          {short}
+        </a>
+      )}
+      {git.isDirty && <span class="fact-more">with changes</span>}
+    </Fact>
   );
 }
 

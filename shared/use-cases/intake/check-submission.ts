@@ -28,7 +28,7 @@ export type Submission = ParsedJob & {
   readonly enclosingPackage: InspectedPackage | null;
   /** The job id if the file sets none. */
   readonly fallbackJobId: string;
-  readonly source: Omit<JobSource, 'digest' | 'submittedBy' | 'text'>;
+  readonly source: Omit<JobSource, 'digest' | 'submittedBy' | 'git' | 'text'>;
   /** E-mail address that a signature has proven. */
   readonly submittedBy?: string | null | undefined;
   /** When its message was published, which can be delivered again; undefined for a request to the API. */
@@ -136,6 +136,7 @@ function acceptedFrom(job: CheckedJob, submission: Submission): Accepted {
     ...submission.source,
     digest: digestOf(submission.job, packages, spec),
     submittedBy: submission.submittedBy ?? null,
+    git: submission.job.git ?? null,
     text: jobTextOf(submission.job),
   };
   return { spec, source, zones, packages, resumes, warnings, now: submission.now };

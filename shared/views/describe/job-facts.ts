@@ -4,6 +4,7 @@ import { formatImages } from '#shared/text/describe-images.ts';
 import { formatValue } from '#shared/text/format-number.ts';
 import { formatDuration, formatMoment, formatSpan } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
+import { describeCommit } from '#shared/views/describe/describe-commit.ts';
 import { describeKept } from '#shared/views/describe/describe-kept.ts';
 import { describeGroup } from '#shared/views/describe/describe-machines.ts';
 import {
@@ -50,6 +51,7 @@ export const JOB_FACTS = {
   attempt: { header: 'Attempt', cell: ({ attempt, tuning }) => (tuning === null ? String(attempt) : null) },
   output: { header: 'Output', cell: ({ jobDir, tuning }) => (tuning === null ? jobDir : `${jobDir}/TRIAL`) },
   submittedBy: { header: 'Submitted by', cell: ({ submittedBy }) => submittedBy },
+  commit: { header: 'Commit', cell: ({ git }) => git && describeCommit(git) },
   source: { header: 'Source', cell: ({ source }) => source },
   report: { header: 'Report', cell: ({ report }) => report },
   labels: { header: 'Labels', cell: describeLabels },

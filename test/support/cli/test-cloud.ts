@@ -248,6 +248,7 @@ export function viewOf(jobId: string, overrides: Partial<JobView> = {}): JobView
     source: `gs://uploads/${jobId}/job.json`,
     report: `gs://uploads/${jobId}/job.json.report.json`,
     submittedBy: null,
+    git: null,
     attempt: 1,
     placement: { zone: 'us-central1-a', provisioningModel: 'STANDARD', machineImage: 'cpu' },
     machines: [{ role: 'master', count: 1, machineType: 'n1-standard-4', accelerator: null }],

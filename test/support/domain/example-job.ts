@@ -70,6 +70,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       deliveryId: '1',
       reportUri: 'gs://uploads/job.yaml.report.json',
       submittedBy: null,
+      git: null,
       text: null,
       digest: 'd1',
     },

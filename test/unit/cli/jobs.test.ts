@@ -174,6 +174,14 @@ describe('dropforge jobs describe', () => {
     );
   });
 
+  it('shows the commit of the folder that was packed', async () => {
+    const git = { commit: '0a'.repeat(20), remote: 'https://github.com/ada/digits.git', isDirty: true };
+    cloud.jobs.set('one', [viewOf('one', { git })]);
+    expect((await cli('jobs', 'describe', 'one')).stdout).toContain(
+      `  commit      ${git.commit}, with changes, of https://github.com/ada/digits.git\n`,
+    );
+  });
+
   it('prints the history of a job with the times between', async () => {
     const entry = { attempt: 1, placementRound: 1, zone: null, cause: null, by: null, since: null };
     const at = (second: number) => ({ ...entry, at: Date.UTC(2026, 0, 1, 0, 0, second) });

@@ -1,6 +1,6 @@
 import { UsageFailure } from '#cli/core/failure.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
-import { parseGsUri } from '#shared/protocol/gs-uri.ts';
+import { didYouMeanUri, parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { escapeRegExp } from '#shared/text/escape-reg-exp.ts';
 
 export function isGsUri(text: string): boolean {
@@ -11,7 +11,8 @@ export function isGsUri(text: string): boolean {
 export function readGsUri(text: string): ObjectName {
   const uri = parseGsUri(text);
   if (uri.bucket === '') {
-    throw new UsageFailure(`'${text}' is not a valid Cloud Storage URI: use gs://BUCKET/OBJECT.`);
+    const other = /^(?!gs:)\w+:\/\//i.test(text) ? 'an address in Cloud Storage' : 'a valid Cloud Storage URI';
+    throw new UsageFailure(`'${text}' is not ${other}: use gs://BUCKET/OBJECT.${didYouMeanUri(text)}`);
   }
   return uri;
 }

@@ -7,6 +7,7 @@ import type { Command } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { orInterrupted } from '#cli/core/interruptible.ts';
 import { printReports } from '#cli/submit/print-reports.ts';
+import { didYouMeanUri } from '#shared/protocol/gs-uri.ts';
 
 export const cp: Command = {
   operands: [
@@ -23,7 +24,8 @@ export const cp: Command = {
       throw new UsageFailure('cp requires a source and a destination: dropforge cp SOURCE... DESTINATION');
     }
     if (![target, ...sources].some(isGsUri)) {
-      throw new UsageFailure('The source or the destination must be in a bucket: gs://BUCKET/OBJECT.');
+      const meant = [target, ...sources].map(didYouMeanUri).find((one) => one !== '') ?? '';
+      throw new UsageFailure(`The source or the destination must be in a bucket: gs://BUCKET/OBJECT.${meant}`);
     }
     if ([target, ...sources].includes('-')) {
       throw new UsageFailure("'-' is not supported: to print objects use `dropforge cat`; to upload, pass a file.");

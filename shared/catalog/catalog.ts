@@ -192,6 +192,19 @@ export function findAccelerator(name: string): Accelerator | undefined {
   return readCatalog().accelerators.find((accelerator) => accelerator.name === ownName);
 }
 
+/** The API's name of a GPU in any spelling: `T4`, `NVIDIA_T4`, `A100-80GB`, `nvidia-l4`. */
+export function findGpuEnum(text: string): string | undefined {
+  const found = readCatalog().accelerators.find(({ name, label, memoryGibPerGpu: gib }) =>
+    [name, label, `${label}-${gib}g`, `${label}-${gib}gb`].some((one) => withoutVendor(one) === withoutVendor(text)),
+  );
+  return found && toAcceleratorEnum(found.name);
+}
+
+function withoutVendor(name: string): string {
+  const simple = name.toLowerCase().replaceAll(/[-_\s]/g, '');
+  return simple.replace(/^(nvidia)?(tesla)?/, '');
+}
+
 /** The API's enum name of a TPU, `TPU_V2`, from any spelling; undefined if there is no such TPU. */
 export function findTpu(name: string): string | undefined {
   const ownName = toAcceleratorEnum(name);

@@ -7,6 +7,7 @@ import {
 } from '#shared/job-file/formats/ai-platform/read.ts';
 import { isDropforgeField, readDropforgeJob } from '#shared/job-file/formats/dropforge/read.ts';
 import { isVertexField, readVertexJob } from '#shared/job-file/formats/vertex-ai/read.ts';
+import { recognizeOtherTool } from '#shared/job-file/other-tools.ts';
 import { createFindings, type Findings, type Found, reportOf } from '#shared/job-file/parser/findings.ts';
 import { toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
 import { parseSource } from '#shared/job-file/parser/parse-source.ts';
@@ -41,11 +42,21 @@ export function readJobFile(source: string | Uint8Array, { fileName }: { readonl
 function readRoot(root: SourceNode, fileName: string, findings: Findings): JobDraft | null {
   if (root.kind !== 'MAPPING') {
     findings.problems.push(
-      notAJobFile(`${fileName} is a ${root.kind === 'LIST' ? 'list' : 'text'}, not a mapping of fields.`),
+      root.kind === 'LIST'
+        ? notAJobFile(`${fileName} is a list, not a mapping of fields.`, 'Remove the hyphens before its fields. ')
+        : notAJobFile(`${fileName} is a text, not a mapping of fields.`),
     );
     return null;
   }
   const job = unwrapRequest(root, findings);
+  const foreign = recognizeOtherTool(
+    fileName,
+    job.entries.map(({ key }) => key),
+  );
+  if (foreign !== undefined) {
+    findings.problems.push(foreign);
+    return null;
+  }
   const read = readerOf(job);
   if (read !== null) {
     return read({ path: '', node: job }, findings);

@@ -12,6 +12,19 @@ export function parseGsUri(text: string): ObjectName {
   return { bucket, name };
 }
 
+const SLIPS_OF_URIS: readonly RegExp[] = [
+  /^gs:\/*([^/].*)$/is,
+  /^https?:\/\/storage\.(?:googleapis|cloud\.google)\.com\/(.+)$/s,
+  /^https?:\/\/console\.cloud\.google\.com\/storage\/browser\/(?:_details\/)?(.+)$/s,
+  /^([a-z0-9][a-z0-9_-]{2,62}(?:\/.*)?)$/s,
+];
+
+/** ` Did you mean gs://bucket/name?` for `gs:/bucket/name`, `bucket/name` or an address of a browser; empty for others. */
+export function didYouMeanUri(text: string): string {
+  const [path] = SLIPS_OF_URIS.flatMap((slip) => slip.exec(text)?.[1] ?? []);
+  return path === undefined || text.startsWith('gs://') ? '' : ` Did you mean gs://${path}?`;
+}
+
 export function toGsUri({ bucket, name }: ObjectName): string {
   return `gs://${bucket}/${name}`;
 }

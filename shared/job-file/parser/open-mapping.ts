@@ -38,6 +38,9 @@ export function withoutEffect<Because extends string>(because: Because) {
   return { use: 'WITHOUT_EFFECT', because } as const;
 }
 
+/** In a message about a value of another kind. */
+const FIELDS_SHOWN_MAX = 4;
+
 /** The values of a mapping's fields, by name. */
 export type Fields<Rules extends FieldRules> = { readonly [Name in keyof Rules]?: FoundNode };
 
@@ -63,7 +66,8 @@ export function openMapping<Rules extends FieldRules>(
   }
   const { node, path } = found;
   if (node.kind !== 'MAPPING') {
-    reportWrongKind(found, 'a mapping of fields', findings);
+    const examples = Object.keys(rules).slice(0, FIELDS_SHOWN_MAX).join(', ');
+    reportWrongKind(found, `a mapping of fields (${examples})`, findings);
     return {};
   }
   const fields = new Map<string, FoundNode>();

@@ -1,4 +1,5 @@
 import { Lexer, LineCounter, parseDocument, type YAMLParseError, type YAMLWarning } from 'yaml';
+import { explainSyntax } from '#shared/job-file/parser/explain-syntax.ts';
 import { type SourceTree, toSourceTree } from '#shared/job-file/parser/source-tree.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 
@@ -26,17 +27,19 @@ export function parseSource(source: string | Uint8Array, fileName: string): Sour
     });
   }
   const text = decodeJobFile(source);
-  if (text === null) {
-    const remedy = 'Save the file as UTF-8 text.';
-    return rejectSource({ code: 'NOT_TEXT', message: `${fileName} is neither UTF-8 nor UTF-16 text.`, remedy });
+  if (text === null || text.includes('\0')) {
+    const remedy = 'Save the file as UTF-8 text; pass an archive with --package.';
+    const message = `${fileName} is neither UTF-8 nor UTF-16 text.`;
+    return rejectSource({ code: 'NOT_TEXT', message, remedy });
   }
-  return hasTooManyTokens(text)
-    ? rejectSource({
-        code: 'TOO_MANY_VALUES',
-        message: `${fileName} has more than ${TOKENS_COUNT_MAX} tokens.`,
-        remedy: 'Specify the job file, not a data file.',
-      })
-    : parseText(text, fileName);
+  if (hasTooManyTokens(text)) {
+    const message = `${fileName} has more than ${TOKENS_COUNT_MAX} tokens.`;
+    return rejectSource({ code: 'TOO_MANY_VALUES', message, remedy: 'Specify the job file, not a data file.' });
+  }
+  const tree = parseText(text, fileName);
+  const isText = tree.root?.kind === 'SCALAR' || tree.problems.some(({ code }) => code === 'NOT_YAML');
+  const explained = isText ? explainSyntax(text) : undefined;
+  return explained === undefined ? tree : rejectSource(explained);
 }
 
 function parseText(text: string, fileName: string): SourceTree {

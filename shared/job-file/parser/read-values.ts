@@ -46,12 +46,24 @@ function scalarReader<T>({ parse, isNot, example }: Scalar<T>) {
 
 /** An integer; the API writes int64 as text, and accepts `2.0` and `1e3` (Protocol Buffers, "ProtoJSON Format"). */
 export const readInteger = scalarReader({
-  parse: (text) => {
-    const value = parseNumber(text);
-    return value === undefined || !Number.isSafeInteger(value) ? undefined : value === 0 ? 0 : value;
-  },
+  parse: parseInteger,
   isNot: 'not an integer',
   example: 'an integer, such as 1',
+});
+
+function parseInteger(text: string): number | undefined {
+  const value = parseNumber(text);
+  return value === undefined || !Number.isSafeInteger(value) ? undefined : value === 0 ? 0 : value;
+}
+
+/** A number of GiB; also with a unit, in which `GB` means the same as `GiB`: `200 GB`, `1 TiB`. */
+export const readGib = scalarReader({
+  parse: (text) => {
+    const [, digits, unit] = /^(\d{1,6}) ?([gt])i?b?$/i.exec(text) ?? [];
+    return digits === undefined ? parseInteger(text) : Number(digits) * (unit?.toLowerCase() === 't' ? 1_024 : 1);
+  },
+  isNot: 'not a size in GiB',
+  example: 'a number of GiB, such as 200',
 });
 
 /** An integer, or the text of an unreplaced placeholder, which is reported as a problem. */

@@ -61,6 +61,9 @@ function remedyOf(value: string): string {
   if (NUMBER.test(value)) {
     return NAME_REMEDY;
   }
+  if (/(^|\/)Dockerfile$/i.test(value)) {
+    return `Build an image of it first: docker build (docs/containers.md). ${NAME_REMEDY}`;
+  }
   const [name = '', digest] = value.split('@');
   const tagAt = name.indexOf(':', name.lastIndexOf('/') + 1);
   const repository = tagAt === -1 ? name : name.slice(0, tagAt);

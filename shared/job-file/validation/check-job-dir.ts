@@ -5,6 +5,7 @@ import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { rejectStorageUri, warnOfEmptyPart } from '#shared/job-file/validation/check-storage-uri.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import { didYouMeanUri } from '#shared/protocol/gs-uri.ts';
 
 /**
  * The job directory, `gs://bucket/path` without a trailing slash; by default a folder with the job's id in the
@@ -41,7 +42,7 @@ function parseJobDir(jobDir: Located<string>, findings: Findings): StorageUri | 
   const text = {
     code: 'INVALID_JOB_DIR',
     message: `The job directory ${quote(jobDir.value)} ${'fault' in parsed ? parsed.fault : 'contains a placeholder'}.`,
-    remedy: 'Write a Cloud Storage path, such as gs://my-bucket/jobs/first.',
+    remedy: `Write a Cloud Storage path, such as gs://my-bucket/jobs/first.${didYouMeanUri(jobDir.value)}`,
   };
   rejectStorageUri(jobDir, text, findings);
   return null;

@@ -162,11 +162,14 @@ function resolvePackage(
 function checkModule(pythonModule: Located<string>, findings: Findings): string | null {
   const { value } = pythonModule;
   // trainer.task.py is more likely the module trainer.task than a script of that name.
-  const isScript = SCRIPT_PATH.test(value) && value !== 'setup.py' && (value.includes('/') || !/\..*\./.test(value));
+  const isCommand = /^python3? /.test(value);
+  const isPath = SCRIPT_PATH.test(value) && value !== 'setup.py' && (value.includes('/') || !/\..*\./.test(value));
+  const isScript = isPath && !isCommand;
   if ((isScript || (MODULE_PATTERN.test(value) && !value.endsWith('.py'))) && value.length <= MODULE_CHARACTERS_MAX) {
     return value;
   }
   const dotted = value
+    .replace(/^python3? +(-m +)?/, '')
     .replace(/\.py$/, '')
     .replaceAll(/[/\\]+/g, '.')
     .replace(/^\.+/, '');

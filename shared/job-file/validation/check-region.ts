@@ -23,7 +23,8 @@ export function checkRegion(
 ): RegionCheck | null {
   const region = draft.region ?? { value: regionDefault, path: fieldPath(draft.dialect, 'region') };
   if (!isRegion(region.value)) {
-    const message = `${quote(region.value)} is not a region.`;
+    const isZone = isRegion(region.value.replace(/-[a-z]$/, ''));
+    const message = `${quote(region.value)} is ${isZone ? 'a zone, ' : ''}not a region.`;
     const remedy = `${didYouMean(region.value, listRegions())}Write one such as us-central1 or europe-west4.`;
     reportInvalid(region, { code: 'UNKNOWN_REGION', message, remedy }, findings);
     return null;

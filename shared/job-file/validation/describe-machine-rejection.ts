@@ -1,5 +1,6 @@
 import {
   findAccelerator,
+  findGpuEnum,
   type Gpus,
   listFamiliesThatAttachGpus,
   readCatalog,
@@ -67,21 +68,42 @@ export function describeMachineRejection(
   }
 }
 
+/** The form of names of machine types on AWS, with SageMaker's prefix, and on Azure. */
+const OTHER_CLOUDS = /^(ml\.)?\w+(-\w+)?\.(\w*large|metal\w*|medium|small|micro)$|^Standard_/i;
+
+/** GPUs that Google Cloud does not have, and the nearest by speed and memory that it has, as the catalog names it. */
+const OTHER_GPUS: readonly (readonly [pattern: RegExp, nearest: string])[] = [
+  [/^(rtx)?a?[456]000|^a40|^l40/, 'nvidia-rtx-pro-6000'],
+  [/^(geforce)?rtx|^a(10|16|30)/, 'nvidia-l4'],
+  [/^(geforce)?gtx|^[mp]\d+$|^t4g|^a2$|^titan/, 'nvidia-tesla-t4'],
+  [/^mi\d|^gaudi|^h20$|^gh200/, 'nvidia-h200-141gb'],
+  [/^v100-?32/, 'nvidia-tesla-a100'],
+];
+
 function describeUnknownType(name: string) {
   const { legacyMachineTypes, machineTypes, tpuMachineTypes } = readCatalog();
   const known = [...machineTypes, ...legacyMachineTypes, ...tpuMachineTypes].map((type) => type.name);
   return {
-    message: `${quote(name)} is not a machine type.`,
+    message: `${quote(name)} is not a machine type${OTHER_CLOUDS.test(name) ? ' of Google Cloud, but of AWS or Azure' : ''}.`,
     remedy: `${didYouMean(name, known)}Choose one such as n1-standard-8 or a2-highgpu-1g.`,
   };
 }
 
 function describeUnknownAccelerator(name: string) {
+  const simple = name
+    .toLowerCase()
+    .replaceAll(/[_\s]/g, '')
+    .replace(/^(nvidia|amd)-?/, '');
+  const [, nearest] = OTHER_GPUS.find(([pattern]) => pattern.test(simple)) ?? [];
+  if (nearest !== undefined) {
+    const message = `Google Cloud has no ${quote(name)}.`;
+    return { message, remedy: `The nearest that it has is ${toAcceleratorEnum(nearest)}.` };
+  }
   const { accelerators, tpus } = readCatalog();
   const known = [...accelerators.map((accelerator) => toAcceleratorEnum(accelerator.name)), ...tpus];
   return {
     message: `${quote(name)} is not a GPU type.`,
-    remedy: `${didYouMean(name, known)}Choose one such as NVIDIA_TESLA_T4.`,
+    remedy: `${didYouMean(findGpuEnum(name) ?? name, known)}Choose one such as NVIDIA_TESLA_T4.`,
   };
 }
 

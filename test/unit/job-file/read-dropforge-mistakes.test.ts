@@ -69,7 +69,7 @@ describe('syntax errors', () => {
     ['tune: {parameters: {a: {values: [1], when: b}, b: [1]}}', 'a mapping of a parameter'],
     ['gpu: {name: T4}', 'Write type.'],
     ['command: python train.py', '[python, train.py]'],
-    ['disk: 200GB', 'integer'],
+    ['disk: 200 PB', 'GiB'],
     ['spot: $SPOT', 'Replace it with a value.'],
     ['spot: constructor', 'Write true or false.'],
     ['tune: {algorithm: $ALGORITHM}', 'Replace it with a value.'],

@@ -337,6 +337,9 @@ export const OTHER_SYNONYMS = {
   scheduling: 'maxRuntime, maxWait, spot and flexStart',
   strategy: 'spot: true or flexStart: true',
   useSpot: 'spot: true',
+  preemptible: 'spot: true',
+  script: 'module',
+  zone: 'region',
   spotPolicy: 'spot: true',
   bootDiskType: 'disk, with a size and a type',
 } as const;

@@ -1,4 +1,4 @@
-import { type Accelerator, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
+import { findGpuEnum, readCatalog } from '#shared/catalog/catalog.ts';
 import type { AcceleratorDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Field, mappingSchema } from '#shared/job-file/fields/field.ts';
 import { count, type JsonSchema, type Kind, TEXT } from '#shared/job-file/fields/kind.ts';
@@ -6,14 +6,13 @@ import { type Row, readMapping } from '#shared/job-file/fields/table.ts';
 import { inAccelerator } from '#shared/job-file/fields/targets.ts';
 import { type Findings, type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { type FoundNode, readText, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
-import { simplify } from '#shared/job-file/parser/short-names.ts';
 
 const GPU_TYPE: Kind<Located<string> | undefined> = {
   ...TEXT,
   schema: { $ref: '#/$defs/gpuType' },
   read: (found, findings) => {
     const type = readText(found, findings);
-    return type && { ...type, value: toGpuEnum(type.value) };
+    return type && { ...type, value: findGpuEnum(type.value) ?? type.value };
   },
 };
 
@@ -90,26 +89,9 @@ export function parseGpus(text: string): { readonly type: string; readonly count
     return { type: text, count: 1 };
   }
   const first = COUNT_FIRST_PATTERN.exec(text);
-  if (first !== null) {
-    return { type: toGpuEnum(first[2] ?? ''), count: Number(first[1]) };
-  }
-  const last = COUNT_LAST_PATTERN.exec(text);
-  return { type: toGpuEnum(last?.[1] ?? text), count: Number(last?.[2] ?? 1) };
-}
-
-/** The API's name of a GPU called `T4`, `A100-80GB` or `nvidia-l4`; unknown names are unchanged. */
-function toGpuEnum(text: string): string {
-  const name = withoutVendor(text);
-  const found = readCatalog().accelerators.find((accelerator) => namesOf(accelerator).includes(name));
-  return found === undefined ? text : toAcceleratorEnum(found.name);
-}
-
-function namesOf({ name, label, memoryGibPerGpu }: Accelerator): readonly string[] {
-  return [withoutVendor(name), simplify(label), simplify(`${label}-${memoryGibPerGpu}GB`)];
-}
-
-function withoutVendor(text: string): string {
-  return simplify(text).replace(/^(nvidia)?(tesla)?/, '');
+  const last = first === null ? COUNT_LAST_PATTERN.exec(text) : null;
+  const type = first?.[2] ?? last?.[1] ?? text;
+  return { type: findGpuEnum(type) ?? type, count: Number(first?.[1] ?? last?.[2] ?? 1) };
 }
 
 /** Whether a text is a count without a GPU type. */

@@ -20,7 +20,7 @@ import {
   hasValue,
   locationOfNode,
   readCount,
-  readInteger,
+  readGib,
   readText,
   readTextList,
   reportWrongKind,
@@ -29,7 +29,7 @@ import { type ShortNames, toApiName } from '#shared/job-file/parser/short-names.
 
 export const DISK_FIELDS = {
   size: {
-    ...inPool('bootDiskGib', wholeNumber({ minimum: 1, default: 100 })),
+    ...inPool('bootDiskGib', { ...wholeNumber({ minimum: 1, default: 100 }), read: readGib }),
     description: 'Size in GiB.',
     omitted: '100',
     synonyms: ['bootDiskSizeGb', 'sizeGb', 'diskSize'],
@@ -57,7 +57,7 @@ function readDisk(pool: PoolDraft, found: FoundNode | undefined, findings: Findi
   }
   return found?.node.kind === 'MAPPING'
     ? readMapping(found, { table: DISK_FIELDS, target: pool }, findings)
-    : { ...pool, bootDiskGib: readInteger(found, findings) };
+    : { ...pool, bootDiskGib: readGib(found, findings) };
 }
 
 /** Every other reservation is a resource name. */

@@ -4,6 +4,7 @@ import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core
 import { setCloudFlagsOfHints } from '#cli/core/program-name.ts';
 import { selectCloud, selectedCloud } from '#cli/core/selected-cloud.ts';
 import { explainSlip, explainUsage, optionsOf, pathOf } from '#cli/explain-usage.ts';
+import { findMisplaced, moveBehind } from '#cli/program-arguments.ts';
 import { createVisibleOutput, paint } from '#cli/render/paint.ts';
 import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/render/result-format.ts';
 import packageFile from '#package.json' with { type: 'json' };
@@ -26,7 +27,7 @@ export async function run(argv: readonly string[], rawIo: Io): Promise<ExitCode>
   const io = { ...rawIo, stdout: createVisibleOutput(rawIo.stdout), stderr: createVisibleOutput(rawIo.stderr) };
   selectCloud(undefined);
   const { args, rest } = splitRest(argv);
-  const call: Call = { io, rest, hasRest: argv.includes('--'), exitCode: 0 };
+  const call: Call = { io, args, rest, hasRest: argv.includes('--'), exitCode: 0 };
   try {
     const slip = explainSlip(args);
     if (slip !== undefined) {
@@ -37,7 +38,7 @@ export async function run(argv: readonly string[], rawIo: Io): Promise<ExitCode>
     return call.exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
-      await reportUsageError(error, call, args);
+      await reportUsageError(error, call);
       return error.exitCode === 0 ? 0 : 2;
     }
     return reportError(error, io);
@@ -46,12 +47,15 @@ export async function run(argv: readonly string[], rawIo: Io): Promise<ExitCode>
 
 type Call = {
   readonly io: Io;
+  readonly args: readonly string[];
   readonly rest: readonly string[];
   readonly hasRest: boolean;
   exitCode: ExitCode;
   /** The command or group that found an error of usage. */
   failed?: Parser;
   excess?: string | undefined;
+  /** The words of the command and its operands; undefined if it has no program whose arguments follow `--`. */
+  wordsMax?: number;
 };
 
 /** Separates the arguments after `--`, which belong to the training program, and turns `help X` into `X --help`. */
@@ -141,8 +145,8 @@ function createParser(name: string, call: Call): Parser {
 }
 
 /** Prints an error that Commander has found; a name of another tool is answered with what to type instead. */
-async function reportUsageError({ message }: CommanderError, call: Call, args: readonly string[]): Promise<void> {
-  const { failed, io, rest, excess } = call;
+async function reportUsageError({ message }: CommanderError, call: Call): Promise<void> {
+  const { args, failed, io, rest, excess, wordsMax } = call;
   if (failed === undefined) {
     return;
   }
@@ -151,9 +155,14 @@ async function reportUsageError({ message }: CommanderError, call: Call, args: r
   const { explainUnknown } = await import('#cli/explain-unknown.ts');
   const answer =
     kind === undefined ? undefined : await explainUnknown({ path: pathOf(failed), name, args, known }, rest);
+  const isForProgram =
+    wordsMax !== undefined && (kind === 'option' || (excess === undefined && /too many/.test(message)));
+  const hint = isForProgram
+    ? `Arguments of the program follow --: ${moveBehind(call, optionsOf(failed), wordsMax)}\n`
+    : '';
   const text =
     answer === undefined
-      ? explainUsage(failed, `${message}\n`, excess)
+      ? explainUsage(failed, `${message}\n`, excess) + hint
       : `error: unknown ${kind} '${name.replace(/=.*/s, '')}'. ${answer}\n`;
   io.stderr.write(`${text}(for usage, add --help)\n`);
 }
@@ -171,6 +180,7 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
     }
   }
   if (command.rest !== undefined) {
+    call.wordsMax = one.entry.name.split(' ').length + command.operands.length;
     parser.usage(`[options] ${command.operands.map(writeOperand).join(' ')} [-- ARGS...]`);
     parser.addHelpText('after', `\n-- ARGS...  ${command.rest}`);
   }
@@ -207,7 +217,7 @@ function readFormat(text: string): ResultFormat {
   return format;
 }
 
-async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Invocation> {
+async function createInvocation(parser: Parser, { io, args, rest }: Call): Promise<Invocation> {
   const values = new Map<string, unknown>();
   for (let level: Parser | null = parser; level !== null; level = level.parent) {
     for (const option of level.options) {
@@ -231,6 +241,7 @@ async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Inv
   return {
     io,
     rest,
+    misplaced: findMisplaced({ args, rest }, optionsOf(parser)),
     operands: parser.args,
     flag,
     flags,

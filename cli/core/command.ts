@@ -39,11 +39,16 @@ export type Flag = {
 /** 0: success; 1: the command or the job failed; 2: usage error. Of `exec`, the exit code of the command in the VM. */
 export type ExitCode = number;
 
+/** Flags, with their dashes, and the command line that has them before `--`. */
+export type Misplaced = { readonly names: readonly string[]; readonly corrected: string };
+
 /** One call of a command, with all of its inputs and outputs. */
 export type Invocation = {
   readonly io: Io;
   readonly operands: readonly string[];
   readonly rest: readonly string[];
+  /** Flags of the command that stand behind `--`. */
+  readonly misplaced: Misplaced | undefined;
   /** The flag's value, `true` for a switch, undefined if the flag is not set. */
   readonly flag: (name: string) => string | undefined;
   /** All values of a repeatable flag. */

@@ -11,6 +11,7 @@ import { paint } from '#cli/render/paint.ts';
 import { type BuiltPackage, buildPackages } from '#cli/submit/build-packages.ts';
 import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
+import { confirmMisplaced } from '#cli/submit/confirm-misplaced.ts';
 import { readGitCommit } from '#cli/submit/git-commit.ts';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { withJobFilePackages } from '#cli/submit/job-file-packages.ts';
@@ -76,6 +77,7 @@ export async function submit(
   for (const line of [...options.announce(spec), ...describeTuningPlan(spec, { hasTimeLimit })]) {
     io.stderr.write(`${line}\n`);
   }
+  await confirmMisplaced(invocation, request.packages);
   const target = await findTarget(invocation);
   rejectOtherProject(invocation, target.projectId);
   const client = createObjectClient(target);

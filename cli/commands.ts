@@ -1,11 +1,4 @@
-import type { Command } from '#cli/core/command.ts';
-
-/** Name and summary of a command. The implementation is loaded on demand, which keeps the start fast. */
-export type CommandEntry = {
-  readonly name: string;
-  readonly summary: string;
-  readonly load: () => Promise<Command>;
-};
+import type { Command, CommandEntry } from '#cli/core/command.ts';
 
 /** The commands that gcloud has for each kind of job. */
 const JOB_COMMANDS = {
@@ -221,6 +214,11 @@ export const COMMANDS = [
     name: 'admin outage',
     summary: 'Make a zone unreachable for the control plane, or end it with --clear',
     load: async () => (await import('#cli/commands/admin.ts')).adminOutage,
+  },
+  {
+    name: 'completion',
+    summary: 'Print the script that completes commands in a shell',
+    load: async (): Promise<Command> => (await import('#cli/commands/completion.ts')).createCompletion(COMMANDS),
   },
 ] as const satisfies readonly CommandEntry[];
 

@@ -1,6 +1,7 @@
 import { Argument, CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
-import { COMMANDS, type CommandEntry, type GroupName } from '#cli/commands.ts';
-import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core/command.ts';
+import { COMMANDS, type GroupName } from '#cli/commands.ts';
+import type { Command, CommandEntry, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core/command.ts';
+import { GLOBAL_FLAGS } from '#cli/core/global-flags.ts';
 import { setCloudFlagsOfHints } from '#cli/core/program-name.ts';
 import { selectCloud, selectedCloud } from '#cli/core/selected-cloud.ts';
 import { explainSlip, explainUsage, optionsOf, pathOf } from '#cli/explain-usage.ts';
@@ -72,21 +73,15 @@ function splitRest(argv: readonly string[]): { args: string[]; rest: readonly st
 function buildParser(call: Call): Parser {
   const root = createParser('dropforge', call)
     .description('Drop a training package into a bucket; get a trained model out, and nothing left running.')
-    .addOption(
-      new Option(
-        '--format <FORMAT>',
-        'output format: text, json, yaml, csv, csv(FIELD,…), or value(FIELD,…), separated by tabs',
-      )
-        .argParser(readFormat)
-        .default(TEXT, 'text'),
-    )
     .version(VERSION, '--version', 'print the version')
-    .option('--data-dir <DIR>', 'data directory of the embedded cloud (default: the nearest .dropforge/)')
-    .option('--deployment <FILE>', 'use a deployment on Google Cloud (terraform output -json deployment)')
     .addHelpText(
       'after',
       '\nFor details, run dropforge COMMAND --help.\nExit codes: 0 success, 1 failure, 2 usage error.',
     );
+  for (const flag of GLOBAL_FLAGS) {
+    const option = createOption(flag);
+    root.addOption(flag.name === 'format' ? option.argParser(readFormat).default(TEXT, 'text') : option);
+  }
   const parents = new Map<string, Parser>([['', root]]);
   for (const entry of COMMANDS) {
     const words = entry.name.split(' ');
@@ -196,13 +191,13 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
   });
 }
 
-function createOption({ name, letter, summary, value, choices, ...flag }: Flag): Option {
+function createOption({ name, letter, summary, value, ...flag }: Flag): Option {
   const written = value === undefined ? '' : flag.isValueOptional ? ` [${value}]` : ` <${value}>`;
   const option = new Option(`${letter ? `-${letter}, ` : ''}--${name}${written}`, summary);
   if (flag.isRepeatable) {
     option.argParser<string[]>((text, before) => [...(before ?? []), text]);
   }
-  return choices === undefined ? option : option.choices([...choices]);
+  return option;
 }
 
 function writeOperand({ name, count }: Operand): string {

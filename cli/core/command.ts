@@ -1,6 +1,13 @@
 import type { WriteStream } from 'node:tty';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
+/** Name and summary of a command. The implementation is loaded on demand, which keeps the start fast. */
+export type CommandEntry = {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+};
+
 /** A command as data. Its name and summary are in the command table (cli/commands.ts). */
 export type Command = {
   readonly operands: readonly Operand[];
@@ -20,6 +27,8 @@ export type Operand = {
   readonly summary: string;
   /** `many`: one or more, `any`: none or more; both must be the last operand. */
   readonly count: 'one' | 'optional' | 'many' | 'any';
+  /** The values that a shell completes. */
+  readonly choices?: readonly string[];
 };
 
 export type Flag = {
@@ -29,6 +38,7 @@ export type Flag = {
   readonly summary: string;
   /** Placeholder for the value in the help; a flag without one is a switch. */
   readonly value?: string;
+  /** The values that a shell completes. */
   readonly choices?: readonly string[];
   /** Whether the value may be omitted; the flag is then `true`. */
   readonly isValueOptional?: boolean;

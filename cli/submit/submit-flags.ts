@@ -77,6 +77,7 @@ export const SUBMIT_FLAGS: readonly Flag[] = [
   {
     name: 'scale-tier',
     value: 'TIER',
+    choices: ['basic', 'standard-1', 'premium-1', 'basic-gpu', 'custom'],
     summary: 'machine configuration: basic, standard-1, premium-1, basic-gpu or custom',
   },
   { name: 'runtime-version', value: 'VERSION', summary: 'AI Platform runtime version' },
@@ -156,6 +157,7 @@ export const TUNING_JOB_FLAGS: readonly Flag[] = [
   {
     name: 'algorithm',
     value: 'ALGORITHM',
+    choices: ['algorithm-unspecified', 'grid-search', 'random-search'],
     summary: 'algorithm-unspecified (Bayesian optimization), grid-search or random-search',
   },
   MAX_COST,

@@ -16,6 +16,7 @@ function sameAsJobs<Group extends string, Verb extends keyof typeof JOB_COMMANDS
 export const COMMANDS = [
   {
     name: 'demo',
+    section: 'Start here:',
     summary: 'Train examples/digits on this machine, from upload to trained model',
     load: async () => (await import('#cli/commands/demo/demo.ts')).demo,
   },
@@ -23,11 +24,6 @@ export const COMMANDS = [
     name: 'run',
     summary: 'Run a program: submit its folder, follow its log, and copy its outputs',
     load: async () => (await import('#cli/commands/run.ts')).run,
-  },
-  {
-    name: 'logs',
-    summary: 'Same as jobs stream-logs',
-    load: JOB_COMMANDS['stream-logs'],
   },
   {
     name: 'up',
@@ -40,24 +36,10 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/dashboard.ts')).dashboard,
   },
   {
-    name: 'status',
-    summary: 'Show which cloud commands talk to, and what runs there',
-    load: async () => (await import('#cli/commands/status.ts')).status,
-  },
-  {
-    name: 'env',
-    summary: 'Print environment variables that point gcloud and client libraries to the embedded cloud',
-    load: async () => (await import('#cli/commands/env.ts')).env,
-  },
-  {
     name: 'jobs submit training',
+    section: 'Jobs:',
     summary: 'Package, upload and submit a training program',
     load: async () => (await import('#cli/commands/jobs-submit.ts')).jobsSubmitTraining,
-  },
-  {
-    name: 'custom-jobs create',
-    summary: 'Submit a training job with the flags of Vertex AI',
-    load: async () => (await import('#cli/commands/jobs-submit.ts')).customJobsCreate,
   },
   {
     name: 'jobs validate',
@@ -90,6 +72,16 @@ export const COMMANDS = [
     load: JOB_COMMANDS.cancel,
   },
   {
+    name: 'jobs release',
+    summary: 'Delete the VM that a failed job keeps for a look',
+    load: async () => (await import('#cli/commands/jobs-release.ts')).jobsRelease,
+  },
+  {
+    name: 'logs',
+    summary: 'Same as jobs stream-logs',
+    load: JOB_COMMANDS['stream-logs'],
+  },
+  {
     name: 'exec',
     summary: 'Run a command, or a shell, where the program of a job runs',
     load: async () => (await import('#cli/commands/exec.ts')).execCommand,
@@ -100,43 +92,23 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/exec.ts')).ssh,
   },
   {
-    name: 'jobs release',
-    summary: 'Delete the VM that a failed job keeps for a look',
-    load: async () => (await import('#cli/commands/jobs-release.ts')).jobsRelease,
+    name: 'metrics',
+    summary: 'List the metrics of a job with their last values, or print the points of some of them',
+    load: async () => (await import('#cli/commands/metrics.ts')).metrics,
   },
-  sameAsJobs('custom-jobs', 'list'),
-  sameAsJobs('custom-jobs', 'describe'),
-  sameAsJobs('custom-jobs', 'stream-logs'),
-  sameAsJobs('custom-jobs', 'cancel'),
-  {
-    name: 'hp-tuning-jobs create',
-    summary: 'Submit a tuning job with the flags of Vertex AI',
-    load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsCreate,
-  },
-  {
-    name: 'hp-tuning-jobs list',
-    summary: 'List tuning jobs, newest first',
-    load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsList,
-  },
-  {
-    name: 'hp-tuning-jobs describe',
-    summary: 'Show the best values, progress and cost of a tuning job',
-    load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsDescribe,
-  },
-  sameAsJobs('hp-tuning-jobs', 'stream-logs'),
-  sameAsJobs('hp-tuning-jobs', 'cancel'),
   {
     name: 'trials',
     summary: 'List the trials of a tuning job, best first, or show one of them',
     load: async () => (await import('#cli/commands/trials.ts')).trials,
   },
   {
-    name: 'metrics',
-    summary: 'List the metrics of a job with their last values, or print the points of some of them',
-    load: async () => (await import('#cli/commands/metrics.ts')).metrics,
+    name: 'tensorboard',
+    summary: 'Print the command that shows a job in your own TensorBoard',
+    load: async () => (await import('#cli/commands/tensorboard.ts')).tensorboard,
   },
   {
     name: 'ls',
+    section: 'Files:',
     summary: 'List buckets or objects',
     load: async () => (await import('#cli/commands/ls.ts')).ls,
   },
@@ -156,6 +128,17 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/rm.ts')).rm,
   },
   {
+    name: 'status',
+    section: 'Clouds:',
+    summary: 'Show which cloud commands talk to, and what runs there',
+    load: async () => (await import('#cli/commands/status.ts')).status,
+  },
+  {
+    name: 'env',
+    summary: 'Print environment variables that point gcloud and client libraries to the embedded cloud',
+    load: async () => (await import('#cli/commands/env.ts')).env,
+  },
+  {
     name: 'notify list',
     summary: 'List the notification channels, with the last outcome of each',
     load: async () => (await import('#cli/commands/notify.ts')).notifyList,
@@ -164,11 +147,6 @@ export const COMMANDS = [
     name: 'notify test',
     summary: 'Send a test to notification channels, and show what they answer',
     load: async () => (await import('#cli/commands/notify.ts')).notifyTest,
-  },
-  {
-    name: 'tensorboard',
-    summary: 'Print the command that shows a job in your own TensorBoard',
-    load: async () => (await import('#cli/commands/tensorboard.ts')).tensorboard,
   },
   {
     name: 'secrets create',
@@ -216,7 +194,35 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/admin.ts')).adminOutage,
   },
   {
+    name: 'custom-jobs create',
+    section: 'Jobs, by the commands of Vertex AI:',
+    summary: 'Submit a training job with the flags of Vertex AI',
+    load: async () => (await import('#cli/commands/jobs-submit.ts')).customJobsCreate,
+  },
+  sameAsJobs('custom-jobs', 'list'),
+  sameAsJobs('custom-jobs', 'describe'),
+  sameAsJobs('custom-jobs', 'stream-logs'),
+  sameAsJobs('custom-jobs', 'cancel'),
+  {
+    name: 'hp-tuning-jobs create',
+    summary: 'Submit a tuning job with the flags of Vertex AI',
+    load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsCreate,
+  },
+  {
+    name: 'hp-tuning-jobs list',
+    summary: 'List tuning jobs, newest first',
+    load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsList,
+  },
+  {
+    name: 'hp-tuning-jobs describe',
+    summary: 'Show the best values, progress and cost of a tuning job',
+    load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsDescribe,
+  },
+  sameAsJobs('hp-tuning-jobs', 'stream-logs'),
+  sameAsJobs('hp-tuning-jobs', 'cancel'),
+  {
     name: 'completion',
+    section: 'This program:',
     summary: 'Print the script that completes commands in a shell',
     load: async (): Promise<Command> => (await import('#cli/commands/completion.ts')).createCompletion(COMMANDS),
   },

@@ -1,6 +1,7 @@
-import { Argument, CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
+import { Argument, CommanderError, Help, InvalidArgumentError, Option, Command as Parser } from 'commander';
 import { COMMANDS, type GroupName } from '#cli/commands.ts';
 import type { Command, CommandEntry, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core/command.ts';
+import { exampleOf } from '#cli/core/example-of.ts';
 import { GLOBAL_FLAGS } from '#cli/core/global-flags.ts';
 import { setCloudFlagsOfHints } from '#cli/core/program-name.ts';
 import { selectCloud, selectedCloud } from '#cli/core/selected-cloud.ts';
@@ -76,14 +77,19 @@ function buildParser(call: Call): Parser {
     .version(VERSION, '--version', 'print the version')
     .addHelpText(
       'after',
-      '\nFor details, run dropforge COMMAND --help.\nExit codes: 0 success, 1 failure, 2 usage error.',
+      '\nNew here? dropforge demo trains an example on this machine, and dropforge run . your own program.\n' +
+        'For details, run dropforge COMMAND --help. Exit codes: 0 success, 1 failure, 2 usage error.',
     );
   for (const flag of GLOBAL_FLAGS) {
     const option = createOption(flag);
     root.addOption(flag.name === 'format' ? option.argParser(readFormat).default(TEXT, 'text') : option);
   }
   const parents = new Map<string, Parser>([['', root]]);
-  for (const entry of COMMANDS) {
+  const entries: readonly CommandEntry[] = COMMANDS;
+  for (const entry of entries) {
+    if (entry.section !== undefined) {
+      root.commandsGroup(entry.section);
+    }
     const words = entry.name.split(' ');
     let parent = root;
     for (let depth = 1; depth < words.length; depth += 1) {
@@ -130,7 +136,13 @@ function createParser(name: string, call: Call): Parser {
       getOutHasColors: () => stdout.hasColors,
       getErrHasColors: () => stderr.hasColors,
     })
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      visibleGlobalOptions(this: Help, command) {
+        const unused = GLOBAL_FLAGS.filter(({ except }) => except.test(pathOf(command))).map((flag) => flag.name);
+        return Help.prototype.visibleGlobalOptions.call(this, command).filter((one) => !unused.includes(one.name()));
+      },
+    })
     .hook('preSubcommand', async (_parent, child) => {
       const entry = COMMANDS.find(({ name: full }) => full === pathOf(child));
       if (entry !== undefined) {
@@ -182,10 +194,20 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
   if (command.notes !== undefined) {
     parser.addHelpText('after', `\n${command.notes}`);
   }
+  parser.addHelpText('after', `\nExample: ${exampleOf(one.entry, command)}`);
   call.excess = command.excess;
   parser.action(async () => {
     if (call.hasRest && command.rest === undefined) {
       parser.error(`error: '${one.entry.name}' does not accept arguments after --`);
+    }
+    const isGiven = (name: string) =>
+      parser.getOptionValueSourceWithGlobals(new Option(`--${name}`).attributeName()) === 'cli';
+    const unused = GLOBAL_FLAGS.find(({ name, except }) => isGiven(name) && except.test(one.entry.name));
+    if (unused !== undefined) {
+      parser.error(`error: --${unused.name} has no effect on '${one.entry.name}': remove it`);
+    }
+    if (isGiven('data-dir') && isGiven('deployment')) {
+      parser.error('error: --data-dir and --deployment name two clouds: remove one of them');
     }
     call.exitCode = await command.run(await createInvocation(parser, call));
   });

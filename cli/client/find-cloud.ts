@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Invocation, Io } from '#cli/core/command.ts';
-import { Failure, UsageFailure } from '#cli/core/failure.ts';
+import { Failure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { selectCloud } from '#cli/core/selected-cloud.ts';
 import { type Endpoints, readEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
@@ -37,15 +37,6 @@ export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
     if (dirname(directory) === directory) {
       return join(io.cwd, DIRECTORY_NAME);
     }
-  }
-}
-
-/** For commands that start an embedded cloud. DROPFORGE_DEPLOYMENT is ignored: it is set for other commands. */
-export function rejectDeployment({ flag }: Pick<Invocation, 'flag'>): void {
-  if (flag('deployment') !== undefined) {
-    throw new UsageFailure(
-      '--deployment does not apply: this command starts an embedded cloud on this machine. Remove the flag.',
-    );
   }
 }
 

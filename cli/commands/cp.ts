@@ -13,6 +13,7 @@ export const cp: Command = {
   operands: [
     { name: 'PATH', summary: 'sources, followed by the destination: files or gs://BUCKET/OBJECT', count: 'many' },
   ],
+  example: '-r gs://dropforge-local-jobs/digits .',
   flags: [{ name: 'recursive', letter: 'r', summary: 'copy folders with their contents' }],
   notes:
     'Copying a job file, or a package with a job.yaml at its root, to the upload bucket submits it.' +

@@ -9,6 +9,7 @@ const OPENER_OF_OTHERS = 'xdg-open';
 
 export const dashboard: Command = {
   operands: [],
+  example: '--open',
   flags: [{ name: 'open', summary: 'open the address in the browser' }],
   notes:
     'For a deployment, serves the page on this machine with your identity until Ctrl-C is pressed; the address works once.',

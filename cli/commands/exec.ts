@@ -25,6 +25,7 @@ const NOTES =
 export const execCommand: Command = {
   operands: OPERANDS,
   excess: 'Write the command behind --, as in `dropforge exec JOB -- ls`.',
+  example: 'digits -- nvidia-smi',
   flags: [REPLICA_FLAG],
   rest: 'command to run, and its arguments; a shell by default',
   notes: NOTES,

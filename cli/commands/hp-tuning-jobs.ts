@@ -11,6 +11,7 @@ import { readTuningRequest } from '#cli/submit/tuning-request.ts';
 
 export const hpTuningJobsCreate: Command = {
   operands: [],
+  example: '--display-name digits_search --config tuning.yaml --max-trial-count 20',
   flags: TUNING_JOB_FLAGS,
   notes: 'Flags are those of `gcloud ai hp-tuning-jobs create` and override the --config file.',
   run: async (invocation) => submit(invocation, await readTuningRequest(invocation)),

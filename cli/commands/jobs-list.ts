@@ -45,6 +45,7 @@ export function createListCommand({ isListed, toJson }: ListOptions): Command {
   return {
     operands: [],
     excess: 'For one job, run `dropforge jobs describe JOB`.',
+    example: '--filter state=RUNNING --sort-by=~cost',
     flags: FLAGS,
     async run(invocation) {
       const { io, flag, print } = invocation;

@@ -18,6 +18,7 @@ const TAIL_MAX = 100_000;
 
 export const jobsStreamLogs: Command = {
   operands: [{ name: 'JOB', summary: 'the job id (default: the newest job)', count: 'optional' }],
+  example: 'digits --tail 20 --no-agent',
   flags: [
     { name: 'task-name', value: 'REPLICA', summary: 'print the log of this replica only, such as worker-1' },
     { name: 'trial', value: 'N', summary: 'print the log of this trial of a tuning job' },

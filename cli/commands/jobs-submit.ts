@@ -15,6 +15,7 @@ export const jobsSubmitTraining: Command = {
       count: 'optional',
     },
   ],
+  example: 'digits --package-path trainer --module-name trainer.task --gpu T4 --stream-logs -- --epochs 5',
   flags: SUBMIT_FLAGS,
   rest: 'passed to the program unchanged',
   notes: `Flags are those of \`gcloud ai-platform jobs submit training\` and override the --config file.\n${MESSAGE_NOTE}`,
@@ -23,6 +24,7 @@ export const jobsSubmitTraining: Command = {
 
 export const customJobsCreate: Command = {
   operands: [],
+  example: '--display-name digits --config custom-job.yaml --stream-logs',
   flags: CUSTOM_JOB_FLAGS,
   notes:
     'Flags are those of `gcloud ai custom-jobs create` and override the --config file. To use a list delimiter other\n' +

@@ -16,6 +16,7 @@ type PackageCheck = (validation: JobFileValidation, bytes: Uint8Array) => Valida
 
 export const jobsValidate: Command = {
   operands: [{ name: 'FILE', summary: 'job files in YAML or JSON; - for standard input', count: 'many' }],
+  example: 'job.yaml --package trainer',
   flags: [
     {
       name: 'package',

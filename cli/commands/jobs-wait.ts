@@ -12,6 +12,7 @@ const TIMEOUT_SECONDS_MAX = 604_800;
 
 export const jobsWait: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
+  example: 'digits --timeout 2h',
   flags: [
     { name: 'timeout', value: 'SECONDS', summary: 'stop waiting after this time; the job keeps running' },
     ...GCLOUD_JOB_FLAGS,

@@ -2,7 +2,7 @@ import { findTarget } from '#cli/client/find-target.ts';
 import { isPattern, readGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient, type ObjectClient, type StoredObject } from '#cli/client/object-client.ts';
 import type { Invocation } from '#cli/core/command.ts';
-import { Failure } from '#cli/core/failure.ts';
+import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { interruptible } from '#cli/core/interruptible.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
@@ -12,6 +12,7 @@ export const ls = interruptible({
   operands: [
     { name: 'URI', summary: 'gs://BUCKET/FOLDER or a pattern (default: list the buckets)', count: 'optional' },
   ],
+  example: '-l gs://dropforge-local-jobs/digits/',
   flags: [
     { name: 'recursive', letter: 'r', summary: 'list folders recursively' },
     { name: 'long', letter: 'l', summary: 'also print size in bytes and update time' },
@@ -19,8 +20,11 @@ export const ls = interruptible({
   ],
   notes: 'Patterns: * and ? match within a folder, ** across folders. Quote them to prevent expansion by the shell.',
   async run(invocation) {
-    const client = createObjectClient(await findTarget(invocation));
     const [uri] = invocation.operands;
+    if (uri === undefined && ['recursive', 'long', 'all-versions'].some(invocation.isSet)) {
+      throw new UsageFailure('The flags of ls are for objects: name a bucket or folder, gs://BUCKET/FOLDER.');
+    }
+    const client = createObjectClient(await findTarget(invocation));
     if (uri === undefined) {
       const buckets = await client.listBuckets();
       print(invocation, { folders: buckets.map((bucket) => `gs://${bucket}/`), objects: [] });

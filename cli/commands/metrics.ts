@@ -26,6 +26,7 @@ export const metrics: Command = {
     { name: 'JOB', summary: 'the id of the job', count: 'one' },
     { name: 'METRIC', summary: 'print the points of these metrics', count: 'any' },
   ],
+  example: 'digits loss accuracy',
   flags: [
     { name: 'system', summary: 'those of the VMs, such as gpu/0/utilization, instead of those of the program' },
     { name: 'replica', value: 'REPLICA', summary: 'of one replica only, such as master-0' },
@@ -45,6 +46,11 @@ export const metrics: Command = {
     const kind = isSet('system') ? 'SYSTEM' : 'PROGRAM';
     const pointsDefault = invocation.isJson ? SERIES_POINTS_MAX : TEXT_POINTS_COUNT;
     const pointsMax = readNumber(invocation, 'points', { max: SERIES_POINTS_MAX }) ?? pointsDefault;
+    if (names.length === 0 && flag('points') !== undefined) {
+      throw new UsageFailure(
+        `--points is for the points of a metric: ${programName()} metrics ${jobId} METRIC --points N.`,
+      );
+    }
     if (names.length > SERIES_PER_REQUEST_MAX) {
       throw new UsageFailure(`Name at most ${SERIES_PER_REQUEST_MAX} metrics, not ${names.length}.`);
     }

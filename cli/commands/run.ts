@@ -31,8 +31,8 @@ export const run: Command = {
   rest: 'passed to the program unchanged',
   notes:
     'Submits the program, follows its log, and copies its outputs to outputs/JOB below the current folder. Flags override\n' +
-    'the job file (job.yaml). Ctrl-C ends the command, not the job. Exits with 0 only if the job SUCCEEDED.\n\n' +
-    'Example: dropforge run . --gpu T4 --spot --max-runtime 2h -- --epochs 5',
+    'the job file (job.yaml). Ctrl-C ends the command, not the job. Exits with 0 only if the job SUCCEEDED.',
+  example: '. --gpu T4 --spot --max-runtime 2h -- --epochs 5',
   run: async (invocation) =>
     submit(invocation, await readRunRequest(invocation), {
       announce: describePriceAndLimit,

@@ -14,6 +14,7 @@ const PASS_VALUE =
 export const secretsCreate: Command = {
   operands: [{ name: 'NAME', summary: 'name of the secret: letters, digits, "_" and "-"', count: 'one' }],
   excess: `A value on the command line stays in the history of the shell. ${PASS_VALUE}`,
+  example: 'hf-token --data-file=token.txt',
   flags: [{ name: 'data-file', value: 'FILE', summary: 'file that contains the value, or - for standard input' }],
   notes: 'The value is stored unencrypted. Jobs of the embedded cloud can reference it in `secrets`.',
   async run(invocation) {

@@ -20,6 +20,7 @@ const POLL_MS = 300;
 
 export const status: Command = {
   operands: [],
+  example: '--follow',
   flags: [{ name: 'follow', summary: 'print transitions of jobs and tunings as they come, until Ctrl-C' }],
   notes: 'With --follow and --format=json, prints transitions only, one JSON object a line.',
   async run(invocation) {

@@ -38,6 +38,7 @@ export const trials: Command = {
     { name: 'JOB', summary: 'the id of the tuning job', count: 'one' },
     { name: 'TRIAL', summary: 'show one trial with what it has measured', count: 'optional' },
   ],
+  example: 'digits_search --sort-by=~cost',
   flags: FLAGS,
   notes: 'Sorted best first.',
   async run(invocation) {
@@ -50,6 +51,9 @@ export const trials: Command = {
     }
     if (trialId !== undefined && (isSet('export') || isSet('sort-by') || isSet('limit'))) {
       throw new UsageFailure('--export, --sort-by and --limit are for the list of trials: remove them or TRIAL.');
+    }
+    if (isSet('export') && isSet('limit')) {
+      throw new UsageFailure('--export writes all trials: remove --limit.');
     }
     const { api } = await openApi(invocation);
     const job = await getTuning(api, jobId);

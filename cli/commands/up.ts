@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { findDataDir, nameOf, rejectDeployment } from '#cli/client/find-cloud.ts';
+import { findDataDir, nameOf } from '#cli/client/find-cloud.ts';
 import { openFunctionsLog } from '#cli/client/functions-log.ts';
 import type { Command } from '#cli/core/command.ts';
 import { describeError, Failure } from '#cli/core/failure.ts';
@@ -23,7 +23,6 @@ export const up: Command = {
     const { io, flag, print } = invocation;
     const [api, storage] = ['api-port', 'storage-port'].map((name) => readNumber(invocation, name, { max: PORT_MAX }));
     const ports = { ...(api !== undefined && { api }), ...(storage !== undefined && { storage }) };
-    rejectDeployment(invocation);
     const dataDir = await findDataDir(invocation);
     const configFile = await findConfig(flag('config'), io.cwd);
     const log = openFunctionsLog(dataDir, { onProblem: (line) => io.stderr.write(`${line}\n`) });

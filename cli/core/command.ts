@@ -5,6 +5,8 @@ import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 export type CommandEntry = {
   readonly name: string;
   readonly summary: string;
+  /** Title of a section of the help that begins with this command. */
+  readonly section?: string;
   readonly load: () => Promise<Command>;
 };
 
@@ -16,6 +18,8 @@ export type Command = {
   readonly rest?: string;
   /** Says where an operand belongs that is one too many; operands that may be secret are then not repeated. */
   readonly excess?: string;
+  /** The words after the name of the command in the example of its help (default: an operand of each name). */
+  readonly example?: string;
   /** Additional help text, printed below the flags. */
   readonly notes?: string;
   readonly run: (invocation: Invocation) => Promise<ExitCode>;

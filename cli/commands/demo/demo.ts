@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import { findDataDir, rejectDeployment } from '#cli/client/find-cloud.ts';
+import { findDataDir } from '#cli/client/find-cloud.ts';
 import { followJob } from '#cli/client/follow-job.ts';
 import { openFunctionsLog } from '#cli/client/functions-log.ts';
 import { cancelInterrupted, type Demo, isAccepted, openDemo, readVms } from '#cli/commands/demo/demo-cloud.ts';
@@ -21,7 +21,6 @@ export const demo: Command = {
   notes: 'Runs an embedded cloud in .dropforge/demo, where the model is kept. Nothing is left running.',
   async run(invocation) {
     const { io } = invocation;
-    rejectDeployment(invocation);
     const dataDir = await findDemoDir(invocation);
     const progress = createDemoProgress(invocation);
     const problems: string[] = [];

@@ -154,7 +154,7 @@ describe('dropforge up', () => {
   it.each(['up', 'demo'])('%s rejects --deployment', async (command) => {
     expect(await cli(command, '--deployment=d.json')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--deployment does not apply'),
+      stderr: expect.stringContaining(`--deployment has no effect on '${command}'`),
     });
   });
 

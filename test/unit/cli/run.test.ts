@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { COMMANDS } from '../../../cli/commands.ts';
 import { closeServer, listen } from '../../../infra/embedded/http/server.ts';
 import { runCli } from '../../support/cli/test-cloud.ts';
 
+const EXAMPLE = fileURLToPath(new URL('../../../examples/digits', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url));
 
 let empty: string;
@@ -42,9 +43,51 @@ describe('the command line', () => {
     const { operands = [], flags = [] } = (await entry?.load()) ?? {};
     const { code, stdout, stderr } = await runCli([...name.split(' '), '--help']);
     expect([code, stderr]).toEqual([0, '']);
-    for (const word of [...operands.map((one) => one.name), ...flags.map((one) => `--${one.name}`), '--format']) {
+    for (const word of [...operands.map((one) => one.name), ...flags.map((one) => `--${one.name}`), '--version']) {
       expect(stdout).toContain(word);
     }
+  });
+
+  it.each(COMMANDS.map(({ name }) => name))('%s --help has an example that can be typed', async (name) => {
+    const { stdout } = await runCli([...name.split(' '), '--help']);
+    const [, example = ''] = /^Example: dropforge (.+)$/m.exec(stdout) ?? [];
+    expect(`${example} `).toContain(`${name} `);
+    const cwd = join(empty, name);
+    await cp(EXAMPLE, cwd, { recursive: true });
+    const io = { cwd, dataDir: empty, stateDir: empty };
+    // No cloud is running in the folder, which is no error of usage.
+    const { code, stderr } = await runCli(example.split(' '), io);
+    expect([code === 2, stderr]).toEqual([false, stderr]);
+  });
+
+  it('shows the commands by task, those for the first job first', async () => {
+    const { code, stdout, stderr } = await runCli([]);
+    expect([code, stdout]).toEqual([2, '']);
+    const titles = stderr.match(/^\S.*:$/gm);
+    expect(titles?.slice(0, 3)).toEqual(['Options:', 'Start here:', 'Jobs:']);
+    expect(stderr.indexOf('  demo ')).toBeLessThan(stderr.indexOf('  jobs '));
+    expect(stderr).toContain('dropforge run . your own program');
+  });
+
+  it.each([
+    ['ssh a --format=json', "--format has no effect on 'ssh'"],
+    ['exec a --format=json -- ls', "--format has no effect on 'exec'"],
+    ['up --deployment=d.json', "--deployment has no effect on 'up'"],
+    ['demo --deployment=d.json', "--deployment has no effect on 'demo'"],
+    ['jobs validate a.yaml --data-dir=d', "--data-dir has no effect on 'jobs validate'"],
+    ['jobs list --data-dir=d --deployment=d.json', '--data-dir and --deployment name two clouds'],
+    ['metrics a --points 5', 'npx dropforge metrics a METRIC --points N'],
+    ['trials a --export=a.csv --limit=3', '--export writes all trials: remove --limit'],
+    ['ls --long', 'name a bucket or folder'],
+  ])('%s is rejected, since a flag has no effect', async (line, message) => {
+    const { code, stdout, stderr } = await runCli(line.split(' '), { dataDir: empty });
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(message)]);
+  });
+
+  it('leaves the flags without effect out of the help', async () => {
+    expect((await runCli(['ssh', '--help'])).stdout).not.toContain('--format');
+    expect((await runCli(['up', '--help'])).stdout).not.toContain('--deployment');
+    expect((await runCli(['logs', '--help'])).stdout).toContain('--deployment');
   });
 
   it('prints its version', async () => {

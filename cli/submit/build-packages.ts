@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
 import type { PackageSource } from '#cli/submit/package-source.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
+import { isFile } from '#cli/submit/source-files.ts';
 
 /** A local package, ready to be uploaded. */
 export type BuiltPackage = {
@@ -28,6 +29,10 @@ async function build(source: PackageSource): Promise<readonly BuiltPackage[]> {
     case 'ARCHIVE':
       return [{ source, fileName: basename(source.path), bytes: await readArchive(source.path, source.flag) }];
     case 'FOLDER':
+      // An archive is a folder that is packed already.
+      if (!source.path.endsWith('.py') && (await isFile(source.path))) {
+        return [{ source, fileName: basename(source.path), bytes: await readArchive(source.path, '--package-path') }];
+      }
       return [{ source, ...(await buildSourceDistribution(source.path)) }];
     case 'WORKING_DIRECTORY':
       return [

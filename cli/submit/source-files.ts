@@ -1,6 +1,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Failure } from '#cli/core/failure.ts';
+import { DEPENDENCY_FILES } from '#shared/package/archive/package-file-names.ts';
+import { isInstallable } from '#shared/package/metadata/project-files.ts';
 import {
   ENVIRONMENT_FILE,
   EXCLUDED_NAME,
@@ -53,10 +55,15 @@ export async function collectSourceFiles(packagePath: string, isWhole = false): 
   return names.includes('__init__.py') && !isWhole ? collectPackage(path) : collectFolder(path, names);
 }
 
-/** A program of one file, and the requirements beside it. */
+/** A program of one file, and the lists of dependencies beside it. */
 async function collectSingleFile(path: string): Promise<SourceFiles> {
   const [root, program] = [dirname(path), basename(path)];
-  const names = (await readNames(root)).filter((name) => name === program || name === REQUIREMENTS_FILE).sort();
+  const found = await readNames(root);
+  // A project around the file cannot be installed without its sources, which are not packed.
+  const pyproject = found.includes('pyproject.toml') ? await readFile(join(root, 'pyproject.toml'), 'utf8') : null;
+  const isProject = isInstallable({ setupScript: null, setupConfig: null, pyproject });
+  const wanted = [program, REQUIREMENTS_FILE, ...DEPENDENCY_FILES, ...(isProject ? [] : ['pyproject.toml'])];
+  const names = found.filter((name) => wanted.includes(name)).sort();
   const files = await Promise.all(names.map((name) => describeFile(join(root, name), name)));
   const packageName = program.slice(0, -'.py'.length);
   return { packageName, files, emptyFolders: [], hasBuildFile: false, isNamedFolder: false };

@@ -68,7 +68,7 @@ export const SUBMIT_FLAGS: readonly Flag[] = [
   {
     name: 'package-path',
     value: 'PATH',
-    summary: 'folder of the Python package, or a single .py file, to build and upload',
+    summary: 'folder of the Python package, a single .py file, or an archive, to upload',
   },
   { name: 'packages', value: 'LIST', summary: 'additional packages, comma-separated: local archives or gs:// URIs' },
   { name: 'module-name', value: 'MODULE', summary: 'the module to run, such as trainer.task' },

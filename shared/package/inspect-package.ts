@@ -21,6 +21,7 @@ import { readSingleFile } from '#shared/package/archive/single-file.ts';
 import { readTarArchive } from '#shared/package/archive/tar-archive.ts';
 import { readZipArchive } from '#shared/package/archive/zip-archive.ts';
 import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
+import { notRead } from '#shared/package/metadata/dependencies.ts';
 import { isInstalledModule } from '#shared/package/metadata/installed-modules.ts';
 import { findMisplacedPath, type MisplacedPath } from '#shared/package/metadata/misplaced-paths.ts';
 import {
@@ -28,7 +29,6 @@ import {
   openPackageFiles,
   type PackageFiles,
   type Project,
-  textTooLarge,
 } from '#shared/package/metadata/package-files.ts';
 import { decideLayout, dependenciesOf, type PackageTree, scriptOf } from '#shared/package/metadata/package-layout.ts';
 import { checkModule, findModules, findProgram } from '#shared/package/metadata/python-modules.ts';
@@ -193,7 +193,7 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
   const installed = layout.requirementFiles.map(printablePath);
   const listed = format === 'whl' ? null : dependenciesOf(tree, layout);
   const unread = [...contents.unreadTexts].filter((path) => DEPENDENCY_FILES.includes(posix.basename(path)));
-  for (const warning of [...(listed?.warnings ?? []), ...unread.map(textTooLarge)]) {
+  for (const warning of [...(listed?.warnings ?? []), ...unread.map(notRead)]) {
     findings.addWarning(warning);
   }
   const project = { ...own, requirementFiles: [...new Set([...own.requirementFiles, ...installed])] };

@@ -48,7 +48,7 @@ export function checkPythonProgram(
     : (defaults.packageUris ??
       rejectMissing(
         pathOf('packageUris'),
-        'Write the gs:// URI of the package, or its path relative to the job file.',
+        'Write the gs:// URI of the package, or its path relative to the job file. A folder is one archive: `tar -czf mine.tar.gz FOLDER`, with its job file at the root of the folder.',
         findings,
       ));
   const command = checkArguments(program.command ?? [], findings);

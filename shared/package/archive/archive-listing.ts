@@ -90,7 +90,8 @@ export function createArchiveListing(findings: Findings): ArchiveListing {
       if (!mayBeMetadata(path)) {
         return isScanned;
       }
-      const bytesMax = /\/RECORD$|\.lock$/.test(path) ? PACKAGE_LIMITS.recordBytesMax : PACKAGE_LIMITS.textBytesMax;
+      const { recordBytesMax, lockBytesMax, textBytesMax } = PACKAGE_LIMITS;
+      const bytesMax = path.endsWith('/RECORD') ? recordBytesMax : path.endsWith('.lock') ? lockBytesMax : textBytesMax;
       if (sizeBytes > bytesMax || textsBytes + sizeBytes > PACKAGE_LIMITS.textsBytesMax) {
         unreadTexts.add(path);
         return isScanned;

@@ -1,5 +1,4 @@
-import { TomlError } from 'smol-toml';
-import { parse, YAMLError } from 'yaml';
+import { parse } from 'yaml';
 import * as z from 'zod';
 import { DEPENDENCY_FILES } from '#shared/package/archive/package-file-names.ts';
 import { nameOfRequirement, normalizeName, printableRequirement } from '#shared/package/metadata/core-metadata.ts';
@@ -56,11 +55,9 @@ export function readDependencies({ readText, isProject, isDeclared, hasRequireme
     }
     try {
       return install(name, (isLock ? readLock : readEnvironment)(name, readText(name) ?? '', pyproject));
-    } catch (error) {
-      if (!(error instanceof TomlError || error instanceof YAMLError || error instanceof z.ZodError)) {
-        throw error;
-      }
-      warnings.push(notInstalled(`${name} cannot be read, and is not installed.`, 'Write it again with its tool.'));
+    } catch {
+      // The parsers throw many kinds of errors, for deep nesting and too many aliases, too.
+      warnings.push(notRead(name));
     }
   }
   if (!isProject && own.length === 0 && pyproject.poetryNames.length > 0) {
@@ -74,7 +71,7 @@ function readLock(name: string, text: string, pyproject: Pyproject): Partial<Dep
   const { groups, groupRequirements, metadata, poetryNames } = pyproject;
   const declared = [...metadata.requirements, ...groupRequirements];
   const names = [...declared.map(nameOfRequirement), ...poetryNames.map(normalizeName)];
-  const { requirements, names: locked, local } = readLockFile(text, { groups, names });
+  const { requirements, names: locked, local } = readLockFile(text, groups, names);
   const left = declared.filter((one) => {
     const isForLinux = evaluateMarker(/;(.*)$/.exec(one)?.[1] ?? '', null) !== false;
     return isForLinux && !locked.has(nameOfRequirement(one));
@@ -116,16 +113,25 @@ function readEnvironment(name: string, text: string): Partial<Dependencies> {
   };
 }
 
-function warnOfGroups({ otherGroups }: Pyproject): Problem[] {
-  const names = otherGroups.filter((name) => !DEVELOPMENT.test(name));
-  const message = `Dependency groups are not installed by themselves: ${listNames(names)}.`;
-  const remedy = `If the program needs one, name it in pyproject.toml: groups = ["${names[0]}"] under [tool.dropforge].`;
-  return names.length === 0 ? [] : [notInstalled(message, remedy)];
+function warnOfGroups({ unusedGroups, unknownGroups }: Pyproject): Problem[] {
+  const names = unusedGroups.filter((name) => !DEVELOPMENT.test(name));
+  const unused = `Dependency groups are not installed by themselves: ${listNames(names)}.`;
+  const remedy = `If the program needs one, name it in pyproject.toml: groups = ["${listNames(names.slice(0, 1))}"] under [tool.dropforge].`;
+  const unknown = `pyproject.toml has no dependency group or extra ${listNames(unknownGroups)}.`;
+  return [
+    ...(names.length === 0 ? [] : [notInstalled(unused, remedy)]),
+    ...(unknownGroups.length === 0 ? [] : [notInstalled(unknown, 'Correct groups under [tool.dropforge].')]),
+  ];
 }
 
 function listNames(names: readonly string[]): string {
   const more = names.length > NAMES_SHOWN_MAX ? ` and ${names.length - NAMES_SHOWN_MAX} more` : '';
   return `${names.slice(0, NAMES_SHOWN_MAX).map(printableRequirement).join(', ')}${more}`;
+}
+
+export function notRead(path: string): Problem {
+  const message = `${printableRequirement(path)} is invalid or too large: it is not read, and not installed.`;
+  return notInstalled(message, 'Write it again with its tool, or list what the program needs in a requirements.txt.');
 }
 
 function notInstalled(message: string, remedy: string): Problem {

@@ -4,14 +4,13 @@ import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
 import { evaluateMarker } from '#shared/package/metadata/marker.ts';
 
 const text = z.string();
-const texts = z.array(text).default([]);
 /** A dependency of a package: a name, in all versions of the lock unless one is stated. */
 const linkSchema = z.object({
   name: text,
   version: text.optional(),
   source: z.object({ registry: text.optional() }).optional(),
   marker: text.default(''),
-  extra: texts,
+  extra: z.array(text).default([]),
 });
 const links = z.array(linkSchema);
 const constraint = z.union([text.transform(() => ({})), z.object({ markers: text.optional() })]);
@@ -40,22 +39,12 @@ const lockSchema = z.object({ version: z.literal(1).optional(), package: z.array
 type Link = z.infer<typeof linkSchema>;
 type Package = z.infer<typeof packageSchema>;
 
-export type LockedRequirements = {
-  /** Pinned, after options that name indexes. Markers are those that only a VM can evaluate. */
-  readonly requirements: readonly string[];
-  readonly names: ReadonlySet<string>;
-  /** Packages at paths, such as members of a workspace: they have no requirement, unlike what they depend on. */
-  readonly local: readonly string[];
-};
-
 /**
- * The packages of a uv.lock or poetry.lock that a project needs on Linux, with the groups and extras. `names` are its
- * dependencies, which a lock of Poetry 1 does not tell from those of its groups. Throws if the lock cannot be read.
+ * The requirements of a uv.lock or poetry.lock that a project has on Linux, after options that name indexes; the names
+ * of all packages that it needs; and those at paths, such as members of a workspace, which have no requirement. `names`
+ * are the project's dependencies, which a lock of Poetry 1 does not tell from those of groups. Throws if it is invalid.
  */
-export function readLockFile(
-  content: string,
-  { groups, names }: { readonly groups: readonly string[]; readonly names: readonly string[] },
-): LockedRequirements {
+export function readLockFile(content: string, groups: readonly string[], names: readonly string[]) {
   const lock = lockSchema.parse(parse(content));
   const packages = lock.package.filter(({ optional }) => !optional);
   // Locks of Poetry state no version of theirs at the top.
@@ -67,12 +56,9 @@ export function readLockFile(
     const alternatives = [...markers].map((marker) => (markers.size > 1 ? `(${marker})` : marker)).join(' or ');
     return requirement === null ? [] : [markers.has('') ? requirement : `${requirement} ; ${alternatives}`];
   });
-  const indexes = new Set(found.flatMap(([one]) => indexOf(one) ?? []).filter((url) => /^https?:/.test(url)));
+  const indexes = found.flatMap(([one]) => indexOf(one) ?? []).filter((url) => url !== PYPI && /^https?:/.test(url));
   return {
-    requirements: [
-      ...[...indexes.difference(new Set([PYPI]))].map((url) => `--extra-index-url=${url}`),
-      ...pins.sort(),
-    ],
+    requirements: [...[...new Set(indexes)].map((url) => `--extra-index-url=${url}`), ...pins.sort()],
     names: new Set([...markersOf.keys()].map(({ name }) => name)),
     local: found.flatMap(([one]) => (requirementOf(one) === null ? [one.name] : [])),
   };
@@ -94,11 +80,12 @@ function startsOf(packages: readonly Package[], groups: readonly string[]): read
 
 function poetryStartsOf(packages: readonly Package[], groups: readonly string[], names: readonly string[]) {
   const chosen = ['main', ...groups];
-  const isStart = ({ name, groups: own }: Package) =>
-    own?.some((group) => chosen.includes(group)) ?? (names.length === 0 || names.includes(name));
-  return packages.filter(isStart).map(({ name, version, markers }) => {
-    const marker = typeof markers === 'string' ? markers : (markers.main ?? '');
-    return linkSchema.parse({ name, version, marker });
+  return packages.flatMap(({ name, version, groups: own, markers }) => {
+    const isDependency = names.length === 0 || names.includes(name);
+    const found = own === undefined ? chosen.slice(0, isDependency ? 1 : 0) : chosen.filter((one) => own.includes(one));
+    return found.map((group) =>
+      linkSchema.parse({ name, version, marker: typeof markers === 'string' ? markers : markers[group] }),
+    );
   });
 }
 
@@ -106,8 +93,7 @@ function poetryStartsOf(packages: readonly Package[], groups: readonly string[],
 function reach(packages: readonly Package[], starts: readonly Link[], groups: readonly string[]) {
   const byName = Map.groupBy(packages, ({ name }) => name);
   const markersOf = new Map<Package, Set<string>>();
-  const seen = new Set<unknown>();
-  const pending = [...starts];
+  const pending = new Set(starts);
   for (const { name, version, source, marker, extra } of pending) {
     const left = narrow(marker, groups);
     const targets = left === null ? [] : (byName.get(normalizeName(name)) ?? []);
@@ -118,9 +104,8 @@ function reach(packages: readonly Package[], starts: readonly Link[], groups: re
       markersOf.set(target, (markersOf.get(target) ?? new Set()).add(left ?? ''));
       // The links of a package of Poetry 2 name no versions, and it states itself where it is needed.
       const own = target.groups === undefined ? target.dependencies : [];
-      for (const list of [own, ...extra.map((one) => target['optional-dependencies'][one] ?? [])]) {
-        pending.push(...(seen.has(list) ? [] : list));
-        seen.add(list);
+      for (const next of [own, ...extra.map((one) => target['optional-dependencies'][one] ?? [])].flat()) {
+        pending.add(next);
       }
     }
   }

@@ -2,7 +2,6 @@ import type { ArchiveContents } from '#shared/package/archive/archive-listing.ts
 import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
 import { NO_METADATA, type ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
 import type { FileEvidence } from '#shared/package/scan/file-scan.ts';
-import type { Problem } from '#shared/protocol/problem.ts';
 
 /** A directory on the import path, or the directory of a package with a different name (`package_dir`). */
 export type PackageRoot = {
@@ -71,16 +70,18 @@ export function openPackageFiles(contents: ArchiveContents, root: string, findin
     readText(path) {
       const fullPath = inArchive(path);
       if (contents.unreadTexts.has(fullPath)) {
-        findings.addProblem(textTooLarge(fullPath));
+        findings.addProblem(
+          packageProblem(
+            'TEXT_TOO_LARGE',
+            `"${printablePath(fullPath)}" exceeds the size limit of metadata files.`,
+            fullPath,
+          ),
+        );
       }
       const bytes = contents.texts.get(fullPath);
       return bytes === undefined ? null : decodeText(bytes, fullPath, findings);
     },
   };
-}
-
-export function textTooLarge(path: string): Problem {
-  return packageProblem('TEXT_TOO_LARGE', `"${printablePath(path)}" exceeds the size limit of metadata files.`, path);
 }
 
 function decodeText(bytes: Uint8Array, path: string, findings: Findings): string | null {

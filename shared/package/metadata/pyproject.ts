@@ -6,6 +6,7 @@ import { type PackageRoot, rootOf } from '#shared/package/metadata/package-files
 import type { Problem } from '#shared/protocol/problem.ts';
 
 const strings = z.array(z.string());
+
 /**
  * The supported fields of pyproject.toml: `[project]` (PyPA specification), and package locations of build backends.
  */
@@ -64,19 +65,10 @@ export type Pyproject = {
   /** The dependency groups and extras to install: `[tool.dropforge] groups`, or uv's `default-groups`. */
   readonly groups: readonly string[];
   readonly groupRequirements: readonly string[];
-  readonly otherGroups: readonly string[];
+  readonly unusedGroups: readonly string[];
+  readonly unknownGroups: readonly string[];
   /** The dependencies that only Poetry can read, by name. */
   readonly poetryNames: readonly string[];
-};
-
-export const NO_PYPROJECT: Pyproject = {
-  metadata: NO_METADATA,
-  roots: [],
-  ignoredChecks: [],
-  groups: [],
-  groupRequirements: [],
-  otherGroups: [],
-  poetryNames: [],
 };
 
 /** Parses pyproject.toml; returns a problem if it is invalid, with the line of a TOML syntax error. */
@@ -97,10 +89,13 @@ export function readPyproject(text: string, path: string): Pyproject | Problem {
     const message = `${path}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}.`;
     return packageProblem('PYPROJECT_INVALID', message, path);
   }
-  const { project, tool } = reading.data;
-  const lists: GroupLists = { ...project?.['optional-dependencies'], ...reading.data['dependency-groups'] };
+  return pyprojectOf(reading.data);
+}
+
+function pyprojectOf({ project, tool, ...data }: z.infer<typeof pyprojectSchema>): Pyproject {
+  const lists: GroupLists = { ...project?.['optional-dependencies'], ...data['dependency-groups'] };
   const groups = tool?.dropforge?.groups ?? tool?.uv?.['default-groups'] ?? [];
-  const known = Object.keys({ ...reading.data['dependency-groups'], ...tool?.poetry?.group });
+  const known = Object.keys({ ...data['dependency-groups'], ...tool?.poetry?.group });
   return {
     metadata: {
       name: project?.name ?? tool?.poetry?.name ?? null,
@@ -112,10 +107,13 @@ export function readPyproject(text: string, path: string): Pyproject | Problem {
     ignoredChecks: tool?.dropforge?.ignore ?? [],
     groups,
     groupRequirements: groups.flatMap((name) => requirementsOfGroup(name, lists)),
-    otherGroups: known.filter((name) => !groups.includes(name)),
+    unusedGroups: known.filter((name) => !groups.includes(name)),
+    unknownGroups: groups.filter((name) => !known.includes(name) && !Object.hasOwn(lists, name)),
     poetryNames: Object.keys(tool?.poetry?.dependencies ?? {}).filter((name) => name !== 'python'),
   };
 }
+
+export const NO_PYPROJECT = pyprojectOf({});
 
 type GroupLists = Readonly<Record<string, readonly (string | { readonly 'include-group': string })[]>>;
 

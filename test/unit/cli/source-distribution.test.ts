@@ -142,6 +142,15 @@ describe('a source distribution', () => {
     expect([...entries.keys()]).toEqual(['requirements.txt', 'train.py']);
   });
 
+  it('contains a single file with the locks beside it, and a pyproject.toml that is not built', async () => {
+    const files = { 'solo.py': '', 'uv.lock': '', 'environment.yml': '', 'other.lock': '', 'pyproject.toml': '' };
+    await write(files);
+    const { 'other.lock': _, ...packed } = files;
+    expect([...(await pack('solo.py')).entries.keys()]).toEqual(Object.keys(packed).sort());
+    await write({ 'pyproject.toml': '[build-system]\nrequires = ["hatchling"]\n' });
+    expect((await pack('solo.py')).entries.has('pyproject.toml')).toBe(false);
+  });
+
   it('adds requirements, unless the project lists its own', async () => {
     await write({ 'app/requirements.txt': 'numpy', 'app/__init__.py': '', 'app/task.py': '' });
     const options = { requirements: ['git+https://example.com/x.git'], isWhole: true };

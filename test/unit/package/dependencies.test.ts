@@ -171,10 +171,13 @@ source = { url = "https://example.com/wheel_at-3-py3-none-any.whl" }
   it.each([
     ['has conflicts of a merge', '<<<<<<< HEAD\nversion = 1\n'],
     ['is of another version', 'version = 2\n'],
+    ['is too large', `version = 1\n#${'x'.repeat(4 << 20)}\n`],
   ])('that %s is named, and the dependencies of pyproject.toml are installed', async (_, lock) => {
     const { requirements, said } = await installedOf({ 'pyproject.toml': PROJECT, 'uv.lock': lock });
     expect(requirements).toEqual(['numpy>=1', 'huggingface-hub[xet]']);
-    expect(said).toEqual(['DEPENDENCIES_NOT_INSTALLED: uv.lock cannot be read, and is not installed.']);
+    expect(said).toEqual([
+      expect.stringMatching(/uv\.lock is invalid or too large: it is not read, and not installed\.$/),
+    ]);
   });
 
   it('with a cycle, and many ways to a package, ends', async () => {
@@ -286,10 +289,17 @@ describe('An environment.yml', () => {
 
   it.each([
     ['cannot be parsed', 'dependencies: [a\n  - {{ b }}'],
+    ['is nested too deeply', `dependencies: ${'['.repeat(100_000)}`],
+    [
+      'has too many aliases',
+      `a: &a [x, x]\n${[...'bcdefghijklm'].map((name, index) => `${name}: &${name} [${`*${'abcdefghijkl'[index]}, `.repeat(9)}]\n`).join('')}`,
+    ],
     ['is in UTF-16', Buffer.from(ENVIRONMENT, 'utf16le').toString('latin1')],
   ])('that %s is named', async (_, text) => {
     const { said } = await installedOf({ 'environment.yml': text });
-    expect(said).toEqual(['DEPENDENCIES_NOT_INSTALLED: environment.yml cannot be read, and is not installed.']);
+    expect(said).toEqual([
+      'DEPENDENCIES_NOT_INSTALLED: environment.yml is invalid or too large: it is not read, and not installed.',
+    ]);
   });
 });
 
@@ -330,6 +340,11 @@ describe('A dependency group', () => {
     expect(said).toEqual([
       'DEPENDENCIES_NOT_INSTALLED: Dependency groups are not installed by themselves: base, train.',
     ]);
+  });
+
+  it('that pyproject.toml chooses and does not have is named', async () => {
+    const { said } = await installedOf({ 'pyproject.toml': `${PROJECT}[tool.dropforge]\ngroups = ["trian"]\n` });
+    expect(said).toEqual(['DEPENDENCIES_NOT_INSTALLED: pyproject.toml has no dependency group or extra trian.']);
   });
 
   it.each(['[tool.dropforge]\ngroups = ["train"]\n', '[tool.uv]\ndefault-groups = ["train"]\n'])(

@@ -126,17 +126,15 @@ async function put(name: string, bytes: Uint8Array | string) {
 const jobFileOf = ({ module }: Form, id: string, name: string) =>
   `name: ${id}\nmodule: ${module}\nmachine: n1-standard-4\npackages: [${name}]\n`;
 
-/** The archive as `dropforge jobs submit --package-path` and the page make it of files. */
+/** The archive that `dropforge jobs submit --package-path`, and below the page, makes of a form. */
 async function packForCli({ files = {}, archive }: Form) {
-  if (archive !== undefined) {
-    return archive;
-  }
-  for (const [path, text] of Object.entries(files)) {
+  const all = archive === undefined ? Object.entries(files) : [[archive.name, archive.bytes] as const];
+  for (const [path, content] of all) {
     await mkdir(join(folder, 'mine', dirname(path)), { recursive: true });
-    await writeFile(join(folder, 'mine', path), text);
+    await writeFile(join(folder, 'mine', path), content);
   }
-  const [only, ...others] = Object.keys(files);
-  const path = others.length === 0 && only !== undefined ? join(folder, 'mine', only) : join(folder, 'mine');
+  const [only, ...others] = all;
+  const path = others.length === 0 && only !== undefined ? join(folder, 'mine', only[0]) : join(folder, 'mine');
   const [built] = await buildPackages([{ kind: 'FOLDER', path }]);
   return { name: built?.fileName ?? '', bytes: built?.bytes ?? new Uint8Array() };
 }

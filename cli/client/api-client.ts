@@ -1,8 +1,15 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { type Remedies, requestJson } from '#cli/client/request-json.ts';
-import { type HistoryEntry, historySchema } from '#shared/domain/history-entry.ts';
+import type { HistoryEntry } from '#shared/domain/history-entry.ts';
 import { type Changes, changesSchema } from '#shared/ports/change-feed.ts';
 import { type LogPage, logPageSchema } from '#shared/ports/log-store.ts';
+import {
+  jobHistorySchema,
+  jobListSchema,
+  shellTargetSchema,
+  trialDetailSchema,
+  trialPageSchema,
+} from '#shared/protocol/answers.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/job-view.ts';
 import {
   type SeriesIndex,
@@ -12,8 +19,8 @@ import {
   seriesPageSchema,
 } from '#shared/protocol/metric-series.ts';
 import { type RunningSummary, runningSummarySchema } from '#shared/protocol/running-summary.ts';
-import { type TrialView, trialViewSchema } from '#shared/protocol/tuning-view.ts';
-import { curveSchema } from '#shared/tuning/trial.ts';
+import { SHELL_COMMAND_CHARACTERS_MAX } from '#shared/protocol/submission.ts';
+import type { TrialView } from '#shared/protocol/tuning-view.ts';
 
 /** Page sizes: the maximum that the API allows. */
 const JOBS_PER_PAGE_MAX = 100;
@@ -65,11 +72,7 @@ export type ApiClient = {
 
 export type ShellRequest = { readonly replica: string | undefined; readonly command: string | undefined };
 
-const shellTargetSchema = z.object({ vmName: z.string(), zone: z.string(), replica: z.string(), isKept: z.boolean() });
 export type ShellTarget = z.infer<typeof shellTargetSchema>;
-
-/** The longest command that the API records; it rejects longer ones. */
-const COMMAND_CHARACTERS_MAX = 2_000;
 
 export type PointsQuery = {
   readonly names: readonly string[];
@@ -82,12 +85,6 @@ export type TrialPage = { readonly trials: readonly TrialView[]; readonly nextPa
 
 /** A trial with what its program has reported so far. */
 export type TrialDetail = z.infer<typeof trialDetailSchema>;
-
-const trialPageSchema = z.object({ trials: z.array(trialViewSchema), nextPageToken: z.string().optional() });
-
-const trialDetailSchema = trialViewSchema.extend({ curve: curveSchema.shape.points });
-
-const jobListSchema = z.object({ jobs: z.array(jobViewSchema), nextPageToken: z.string().optional() });
 
 type Sent = { readonly method?: 'POST'; readonly body?: string };
 
@@ -119,15 +116,14 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
     },
     getJob: (jobId) => request(urlOf(jobId), jobViewSchema),
     getRunning: () => request(`${url}/v1/running`, runningSummarySchema),
-    getHistory: async (jobId) =>
-      (await request(urlOf(jobId, '/history'), z.object({ history: historySchema }))).history,
+    getHistory: async (jobId) => (await request(urlOf(jobId, '/history'), jobHistorySchema)).history,
     listChanges(jobId, marker) {
       const query = new URLSearchParams({ job: jobId, ...(marker !== undefined && { since: marker }) });
       return request(`${url}/v1/changes?${query}`, changesSchema);
     },
     cancelJob: (jobId) => request(urlOf(jobId, ':cancel'), jobViewSchema, { method: 'POST' }),
     openShell(jobId, { replica, command }) {
-      const body = JSON.stringify({ replica, command: command?.slice(0, COMMAND_CHARACTERS_MAX) });
+      const body = JSON.stringify({ replica, command: command?.slice(0, SHELL_COMMAND_CHARACTERS_MAX) });
       return request(urlOf(jobId, ':openShell'), shellTargetSchema, { method: 'POST', body });
     },
     releaseVm: (jobId) => request(urlOf(jobId, ':release'), jobViewSchema, { method: 'POST' }),

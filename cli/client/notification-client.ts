@@ -1,29 +1,16 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import type { Api } from '#cli/client/api-client.ts';
 import { requestJson } from '#cli/client/request-json.ts';
 import { unlessNotFound } from '#cli/core/failure.ts';
 import { notificationRecordSchema } from '#shared/ports/notification-log.ts';
+import { notificationListSchema, notificationTestsSchema } from '#shared/protocol/answers.ts';
 
-const channelSchema = z.object({
-  channel: z.string(),
-  kind: z.string(),
-  states: z.array(z.string()),
-  labels: z.record(z.string(), z.string()),
-  trials: z.boolean(),
-  last: notificationRecordSchema.nullable(),
-});
-
-const listSchema = z.object({ channels: z.array(channelSchema), failed: z.array(notificationRecordSchema) });
-
-const testsSchema = z.object({ tests: z.array(z.object({ channel: z.string(), notificationId: z.string() })) });
-
-export type ListedChannel = z.infer<typeof channelSchema>;
 export type NotificationOutcome = z.infer<typeof notificationRecordSchema>;
 
 export type NotificationClient = {
-  list(): Promise<z.infer<typeof listSchema>>;
+  list(): Promise<z.infer<typeof notificationListSchema>>;
   /** Starts a test of one channel, or of all. */
-  test(channel: string | undefined): Promise<z.infer<typeof testsSchema>['tests']>;
+  test(channel: string | undefined): Promise<z.infer<typeof notificationTestsSchema>['tests']>;
   /** Undefined until the notification was handled once. */
   find(notificationId: string): Promise<NotificationOutcome | undefined>;
 };
@@ -33,10 +20,10 @@ export function createNotificationClient({ url, authorize, remedies }: Api, sign
   const request = async <T>(path: string, schema: z.ZodType<T>, method: 'GET' | 'POST' = 'GET'): Promise<T> =>
     requestJson(`${url}/v1/notifications${path}`, schema, { method, signal, remedies, headers: await authorize() });
   return {
-    list: () => request('', listSchema),
+    list: () => request('', notificationListSchema),
     async test(channel) {
       const query = channel === undefined ? '' : `?${new URLSearchParams({ channel })}`;
-      return (await request(`:test${query}`, testsSchema, 'POST')).tests;
+      return (await request(`:test${query}`, notificationTestsSchema, 'POST')).tests;
     },
     find: (notificationId) =>
       unlessNotFound(request(`/${encodeURIComponent(notificationId)}`, notificationRecordSchema)),

@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { findTarget } from '#cli/client/find-target.ts';
 import {
   createNotificationClient,
-  type ListedChannel,
   type NotificationClient,
   type NotificationOutcome,
 } from '#cli/client/notification-client.ts';
 import type { Command } from '#cli/core/command.ts';
 import { formatTable } from '#cli/render/format-table.ts';
+import type { ListedChannel } from '#shared/protocol/answers.ts';
 import { formatUtc } from '#shared/text/format-time.ts';
 
 /** A cold start of the function, and the 10 seconds that a channel has to answer. */

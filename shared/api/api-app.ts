@@ -54,6 +54,8 @@ export function createApiApp(ports: ApiPorts): Hono {
 
   routeLists(app, ports);
   routeChanges(app, ports);
+  // Loaded by those who ask for it: most starts of the API do not.
+  app.get('/v1/openapi.json', async ({ json }) => json((await import('#shared/api/openapi.ts')).describeApi()));
 
   app.get('/v1/jobs/:jobId', async (context) => context.json(await readView(ports, context.req.param('jobId'))));
 

@@ -1,11 +1,11 @@
 import type { Hono } from 'hono';
-import * as z from 'zod';
 import { callerOf } from '#shared/api/identify-callers.ts';
 import { errorResponse, readRequested } from '#shared/api/request.ts';
 import { isKeeping, type Job } from '#shared/domain/job.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
+import { shellRequestSchema } from '#shared/protocol/submission.ts';
 import { logDecision } from '#shared/use-cases/log-lines.ts';
 import { findShell } from '#shared/use-cases/shell/find-shell.ts';
 import { recordShell } from '#shared/use-cases/shell/record-shell.ts';
@@ -18,14 +18,6 @@ type Ports = ViewPorts &
     readonly logger: Logger;
     readonly intake: { readonly hasShellAccess?: boolean | undefined };
   };
-
-const COMMAND_CHARACTERS_MAX = 2_000;
-
-const shellRequestSchema = z.object({
-  replica: z.string().max(100).optional(),
-  /** The command that is run instead of a shell, for the record. */
-  command: z.string().max(COMMAND_CHARACTERS_MAX).optional(),
-});
 
 const TERRAFORM_LINE = 'shell_access = { members = ["user:YOU@example.com"] }';
 

@@ -2,8 +2,9 @@ import * as z from 'zod';
 import { gitCommitSchema } from '#shared/domain/git-commit.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { SUBMIT_COMMANDS } from '#shared/domain/job-text.ts';
-import type { ImageView, JobView } from '#shared/protocol/job-view.ts';
-import type { Problem } from '#shared/protocol/problem.ts';
+import type { Stated } from '#shared/domain/stated.ts';
+import { jobViewSchema } from '#shared/protocol/job-view.ts';
+import { problemSchema } from '#shared/protocol/problem.ts';
 
 /** Cloud Run rejects requests of more than 32 MiB (docs, "Quotas and limits"). */
 export const UPLOAD_PART_BYTES_MAX = 8 << 20;
@@ -11,7 +12,15 @@ export const UPLOAD_PARTS_MAX = 64;
 export const SUBMITTED_JOB_FILE_BYTES_MAX = 1 << 20;
 
 const FILE_NAME_CHARACTERS_MAX = 200;
+export const SHELL_COMMAND_CHARACTERS_MAX = 2_000;
 const FLAGS_COUNT_MAX = 10_000;
+
+/** `POST /v1/jobs/JOB:openShell`. */
+export const shellRequestSchema = z.object({
+  replica: z.string().max(100).optional(),
+  /** The command that is run instead of a shell, for the record. */
+  command: z.string().max(SHELL_COMMAND_CHARACTERS_MAX).optional(),
+});
 
 const jobId = z.string().regex(JOB_ID_PATTERN);
 const jobFile = z.string().max(SUBMITTED_JOB_FILE_BYTES_MAX);
@@ -53,29 +62,32 @@ export type StartUpload = z.infer<typeof startUploadSchema>;
 export type SubmitJobFile = z.infer<typeof submitJobFileSchema>;
 
 /** The plan of what a submission would start, and everything that is wrong with it. */
-export type SubmissionVerdict = {
+export const submissionVerdictSchema = z.object({
   /** WAITING: a package that the job file names does not exist. */
-  readonly verdict: 'ACCEPTED' | 'REFUSED' | 'WAITING';
-  readonly jobId: string | null;
+  verdict: z.enum(['ACCEPTED', 'REFUSED', 'WAITING']),
+  jobId: z.string().nullable(),
   /** The job file that was validated; null if the package has none. */
-  readonly jobFile: { readonly fileName: string; readonly text: string } | null;
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
+  jobFile: z.object({ fileName: z.string(), text: z.string() }).nullable(),
+  problems: z.array(problemSchema),
+  warnings: z.array(problemSchema),
   /** The images of containers that were found in their registries. */
-  readonly images: readonly ImageView[];
+  images: jobViewSchema.shape.images.unwrap(),
   /** Null if the job file does not specify them or has errors there. */
-  readonly plan: {
-    readonly machines: JobView['machines'];
-    readonly provisioningModel: string;
-    readonly region: string;
-    /** After which the job is ended; null for no limit. */
-    readonly runningSecondsMax: number | null;
-    readonly perHourUsd: number | null;
-    readonly onDemandPerHourUsd: number | null;
-    readonly pricesAsOf: string;
-    /** Set for a tuning: the price is that of the trials that run at once. */
-    readonly trials: { readonly max: number | null; readonly parallel: number | null } | null;
-  } | null;
+  plan: z
+    .object({
+      machines: jobViewSchema.shape.machines,
+      provisioningModel: z.string(),
+      region: z.string(),
+      /** After which the job is ended; null for no limit. */
+      runningSecondsMax: z.number().nullable(),
+      perHourUsd: z.number().nullable(),
+      onDemandPerHourUsd: z.number().nullable(),
+      pricesAsOf: z.string(),
+      /** Set for a tuning: the price is that of the trials that run at once. */
+      trials: z.object({ max: z.number().nullable(), parallel: z.number().nullable() }).nullable(),
+    })
+    .nullable(),
   /** Null if the archive cannot be read. */
-  readonly package: { readonly files: number; readonly bytes: number; readonly modules: readonly string[] } | null;
-};
+  package: z.object({ files: z.int(), bytes: z.number(), modules: z.array(z.string()) }).nullable(),
+});
+export type SubmissionVerdict = Stated<typeof submissionVerdictSchema>;

@@ -10,6 +10,7 @@ import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import { jobViewSchema } from '#shared/protocol/job-view.ts';
+import { checkAnswer } from '../support/api/check-answer.ts';
 import { exampleIntake } from '../support/api/example-intake.ts';
 import { exampleRegistry } from '../support/api/example-registry.ts';
 import { noObjects } from '../support/api/no-objects.ts';
@@ -76,6 +77,7 @@ type Answer = { readonly status: number; readonly body: Record<string, unknown> 
 
 async function call(path: string, method = 'GET'): Promise<Answer> {
   const response = await createApiApp(ports).request(path, { method });
+  await checkAnswer(path, method, response);
   return { status: response.status, body: (await response.json()) as Answer['body'] };
 }
 

@@ -7,6 +7,7 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { routeFiles } from '#shared/api/file-routes.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { classifyFile, type JobFiles, jobFilesSchema } from '#shared/protocol/job-files.ts';
+import { checkAnswer } from '../support/api/check-answer.ts';
 import { makeDirectoryForEachTest } from '../support/contract/directory-object-store-under-test.ts';
 import { queuedJob } from '../support/domain/example-job.ts';
 
@@ -34,7 +35,9 @@ async function write(name: string, text = name): Promise<void> {
 }
 
 async function list(query = ''): Promise<JobFiles> {
-  return jobFilesSchema.parse(await (await app.request(`/v1/jobs/digits/files${query}`)).json());
+  const response = await app.request(`/v1/jobs/digits/files${query}`);
+  await checkAnswer(`/v1/jobs/digits/files${query}`, 'GET', response);
+  return jobFilesSchema.parse(await response.json());
 }
 
 function download(name: string, headers: Record<string, string> = {}): Promise<Response> {

@@ -9,14 +9,15 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { type MetricRoutePorts, routeMetrics } from '#shared/api/metric-routes.ts';
 import { addResponseHeaders } from '#shared/api/response-headers.ts';
 import { AccessDeniedError, type ObjectStore } from '#shared/ports/object-store.ts';
+import type { Sparklines } from '#shared/protocol/answers.ts';
 import {
   type SeriesIndex,
   type SeriesPage,
   seriesIndexSchema,
   seriesPageSchema,
 } from '#shared/protocol/metric-series.ts';
-import type { Sparklines } from '#shared/protocol/sparklines.ts';
 import { PartCache } from '#shared/views/metrics/part-cache.ts';
+import { checkAnswer } from '../support/api/check-answer.ts';
 import { makeDirectoryForEachTest } from '../support/contract/directory-object-store-under-test.ts';
 import { closedJob, queuedJob } from '../support/domain/example-job.ts';
 import { searchingTuning } from '../support/domain/example-tuning.ts';
@@ -60,8 +61,11 @@ beforeEach(async () => {
 });
 afterEach(() => database.close());
 
-const get = async (path: string, headers: Record<string, string> = {}) =>
-  await app.request(`/v1/jobs/${path}`, { headers });
+async function get(path: string, headers: Record<string, string> = {}): Promise<Response> {
+  const response = await app.request(`/v1/jobs/${path}`, { headers });
+  await checkAnswer(`/v1/jobs/${path}`, 'GET', response);
+  return response;
+}
 
 async function index(jobId = 'digits'): Promise<SeriesIndex> {
   return seriesIndexSchema.parse(await (await get(`${jobId}/metrics`)).json());

@@ -1,4 +1,4 @@
-import type { Sparkline } from '#shared/protocol/sparklines.ts';
+import type { Sparkline } from '#shared/protocol/answers.ts';
 
 export const WIDTH = 64;
 export const HEIGHT = 28;

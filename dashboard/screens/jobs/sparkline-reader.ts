@@ -1,6 +1,7 @@
 import { ApiError } from '#dashboard/client/api-error.ts';
+import type { Sparkline, Sparklines } from '#shared/protocol/answers.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
-import { SPARKLINES_PER_REQUEST_MAX, type Sparkline, type Sparklines } from '#shared/protocol/sparklines.ts';
+import { SPARKLINES_PER_REQUEST_MAX } from '#shared/protocol/sparklines.ts';
 import { isEnded } from '#shared/views/describe/is-ended.ts';
 import { mainMetricOf } from '#shared/views/describe/job-progress.ts';
 

@@ -1,6 +1,6 @@
 import { memo } from '#dashboard/components/memo.ts';
 import { HEIGHT, pathOf, WIDTH } from '#dashboard/screens/jobs/sparkline-path.ts';
-import type { Sparkline as Line } from '#shared/protocol/sparklines.ts';
+import type { Sparkline as Line } from '#shared/protocol/answers.ts';
 import { formatValue } from '#shared/text/format-number.ts';
 
 /** The course of a metric as a line without axes; nothing below two points. */

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { getJson } from '#dashboard/client/request.ts';
 import { createSparklineReader, type SparklineReader } from '#dashboard/screens/jobs/sparkline-reader.ts';
+import type { Sparklines } from '#shared/protocol/answers.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
-import type { Sparklines } from '#shared/protocol/sparklines.ts';
 
 /** The lines of the rows on the screen; the component renders again when they change. */
 export function useSparklines(shown: readonly JobView[]): SparklineReader['lineOf'] {

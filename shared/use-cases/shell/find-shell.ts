@@ -1,16 +1,10 @@
 import { isKeeping, isPlaced, type Job, MASTER, replicaName, replicasOf } from '#shared/domain/job.ts';
 import { findReplica, listReplicaNames } from '#shared/domain/replica-name.ts';
+import type { Stated } from '#shared/domain/stated.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
+import type { shellTargetSchema } from '#shared/protocol/answers.ts';
 
-/** The VM in which a shell can be opened. */
-export type ShellTarget = {
-  readonly jobId: string;
-  readonly replica: string;
-  readonly vmName: string;
-  readonly zone: string;
-  /** Whether its program has failed, and the VM is kept for a look. */
-  readonly isKept: boolean;
-};
+type ShellTarget = Stated<typeof shellTargetSchema>;
 
 export type ShellSearch =
   | { readonly outcome: 'FOUND'; readonly target: ShellTarget }

@@ -13,6 +13,7 @@ import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import { withUpdates } from '../use-cases/updates.ts';
+import { checkAnswer } from './check-answer.ts';
 import { exampleIntake } from './example-intake.ts';
 import { exampleRegistry } from './example-registry.ts';
 
@@ -58,16 +59,21 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
     ...overrides,
   });
   const app = createApiApp(ports);
+  const request = async (path: string, init: RequestInit = {}) => {
+    const response = await app.request(path, init);
+    await checkAnswer(path, init.method ?? 'GET', response);
+    return response;
+  };
   return {
     ports,
     objects,
     published,
     /** Lines of the log of the function. */
     logged,
-    request: (path: string, init?: RequestInit) => app.request(path, init),
+    request,
     async post(path: string, body: object) {
       const headers = { 'content-type': 'application/json' };
-      const response = await app.request(path, { method: 'POST', headers, body: JSON.stringify(body) });
+      const response = await request(path, { method: 'POST', headers, body: JSON.stringify(body) });
       return { status: response.status, body: await response.json() };
     },
     async close() {

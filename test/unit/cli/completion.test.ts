@@ -29,7 +29,7 @@ afterAll(async () => {
 async function complete(...words: string[]): Promise<readonly string[]> {
   const { code, stdout } = await runCli(['completion', 'bash', '--', ...words], { dataDir: cloud.dataDir });
   expect(code).toBe(0);
-  return stdout.split('\n').slice(0, -1);
+  return stdout.split('\n').filter(Boolean);
 }
 
 describe('dropforge completion', () => {
@@ -68,10 +68,10 @@ describe('dropforge completion', () => {
   const PROGRAMS = {
     bash: `source <(dropforge completion bash)
       COMP_WORDS=(dropforge jobs wait digits_1) COMP_CWORD=3; _dropforge; printf '%s\\n' "\${COMPREPLY[@]}"`,
-    zsh: `compdef() { :; }; _describe() { print -rl -- \${\${(P)2}%%:*}; }; eval "$(dropforge completion zsh)"
+    zsh: `compdef() { :; }; compadd() { shift; print -rl -- $@; }; eval "$(dropforge completion zsh)"
       words=(dropforge jobs wait digits_1) CURRENT=4; _dropforge`,
     fish: `dropforge completion fish | source
-      complete -C 'dropforge jobs wait digits_1' | string replace -r '\\t.*' ''`,
+      complete -C 'dropforge jobs wait digits_1'`,
   };
   const hasShell = (shell: string) => {
     try {

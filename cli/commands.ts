@@ -139,6 +139,11 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/env.ts')).env,
   },
   {
+    name: 'deploy files',
+    summary: 'Write what a deployment on Google Cloud is made of into a folder',
+    load: async () => (await import('#cli/commands/deploy-files.ts')).deployFiles,
+  },
+  {
     name: 'notify list',
     summary: 'List the notification channels, with the last outcome of each',
     load: async () => (await import('#cli/commands/notify.ts')).notifyList,
@@ -225,6 +230,11 @@ export const COMMANDS = [
     section: 'This program:',
     summary: 'Print the script that completes commands in a shell',
     load: async (): Promise<Command> => (await import('#cli/commands/completion.ts')).createCompletion(COMMANDS),
+  },
+  {
+    name: 'version',
+    summary: 'Print the versions of this program and of Node.js',
+    load: async () => (await import('#cli/commands/version.ts')).version,
   },
 ] as const satisfies readonly CommandEntry[];
 

@@ -59,6 +59,12 @@ process.exitCode = await run(process.argv.slice(2), {
   stateDir: join(process.env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'dropforge'),
   interrupted: interruption.signal,
   startCloud: async (options) => {
+    if (process.platform === 'win32') {
+      const { Failure } = await import('#cli/core/failure.ts');
+      throw new Failure(
+        'The embedded cloud runs on Linux and macOS. On Windows, run it in WSL (https://aka.ms/wsl); deploy files, jobs validate, version and, with --deployment, the commands of jobs need no embedded cloud.',
+      );
+    }
     hasStartedCloud = true;
     const { startEmbeddedCloud } = await import('#infra/embedded/embedded-cloud.ts');
     return startEmbeddedCloud({ ...options, environment: process.env });

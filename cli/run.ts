@@ -19,6 +19,7 @@ const GROUPS: Readonly<Record<GroupName, string>> = {
   'jobs submit': 'Submit a job',
   'custom-jobs': 'Submit and manage jobs, with the command names and flags of Vertex AI',
   'hp-tuning-jobs': 'Submit and manage tuning jobs, with the command names and flags of Vertex AI',
+  deploy: 'Deploy to Google Cloud',
   notify: 'List and test notification channels',
   secrets: 'Manage the secrets of the embedded cloud',
   admin: 'Inject faults into the embedded cloud',

@@ -45,6 +45,8 @@ async function fetchIdentityToken(audience: string): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)('gcloud', ['auth', 'print-identity-token'], {
       timeout: GCLOUD_TIMEOUT_MS,
+      // On Windows, gcloud is a script.
+      shell: process.platform === 'win32',
     });
     return stdout.trim();
   } catch {

@@ -1,5 +1,5 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { delimiter, join, sep } from 'node:path';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { basename, delimiter, dirname, join, resolve, sep } from 'node:path';
 import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
@@ -31,15 +31,24 @@ export function setProgramNameSource(source: () => string): void {
 }
 
 /**
- * Returns the command that runs this checkout from the caller's working directory: `dropforge` if it is linked into the
- * PATH, `npx dropforge` inside the checkout, otherwise the program's absolute path, because npx would look up a package
- * of that name in the public registry.
+ * Returns the command that runs this program from the caller's working directory: `dropforge` if it is linked into the
+ * PATH, as by a global installation; `npx dropforge` inside the checkout or the project that has it as a package, or if
+ * npx has fetched it from the public registry, where it would otherwise look; else the program's absolute path.
  */
 export function findProgramName({ searchPath, cwd }: { readonly searchPath: string; readonly cwd: string }): string {
   if (searchPath.split(delimiter).some(isLinkedIn)) {
     return 'dropforge';
   }
-  return `${cwd}${sep}`.startsWith(`${PRODUCT_ROOT}${sep}`) ? 'npx dropforge' : quoteForShell(PROGRAM);
+  const project = basename(dirname(PRODUCT_ROOT)) === 'node_modules' ? resolve(PRODUCT_ROOT, '../..') : PRODUCT_ROOT;
+  return `${cwd}${sep}`.startsWith(`${project}${sep}`) || isFetchedByNpx(project)
+    ? 'npx dropforge'
+    : quoteForShell(PROGRAM);
+}
+
+/** Reads what npx has noted in its cache, which also has packages of files. */
+function isFetchedByNpx(project: string): boolean {
+  const file = join(project, 'package.json');
+  return existsSync(file) && /"_npx":\s*\{\s*"packages":\s*\[\s*"dropforge["@]/.test(readFileSync(file, 'utf8'));
 }
 
 /** Ignores `node_modules/.bin`: npm prepends it to the PATH of scripts, but the caller's shell does not have it. */

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { Output } from '#cli/core/command.ts';
 
@@ -18,7 +17,7 @@ const STATE_STYLES: Readonly<Record<string, Style>> = {
  * Four digits and before the style: libraries which measure text recognize the sequences, and cli-table3, which ends
  * colors by the first parameter, adds none of its own.
  */
-const KEY = randomInt(1_000, 10_000);
+const KEY = 1_000 + Math.floor(Math.random() * 9_000);
 
 /** Control characters except line feed and tab, and those that change the direction of text (UAX #9). */
 const CONTROLS = new RegExp(

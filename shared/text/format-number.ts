@@ -8,8 +8,13 @@ export function formatValue(value: number | string): string {
     return value.toExponential(2).replace('e+', 'e');
   }
   return Number.isInteger(value) || size >= 10_000
-    ? Math.round(value).toLocaleString('en-US')
+    ? groupThousands(String(Math.round(value)))
     : String(Number(value.toPrecision(4)));
+}
+
+/** `12,345.67`. Not with `toLocaleString`, whose first call loads the data of all locales. */
+export function groupThousands(digits: string): string {
+  return digits.replace(/\d+/, (whole) => whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','));
 }
 
 /** `learning_rate=0.031 optimizer=adam`. */
@@ -57,5 +62,5 @@ export function formatPercent(fraction: number): string {
 
 /** `1 job`, `2 jobs`. */
 export function formatCount(count: number, noun: string): string {
-  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+  return `${groupThousands(String(count))} ${noun}${count === 1 ? '' : 's'}`;
 }

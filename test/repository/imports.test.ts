@@ -125,11 +125,16 @@ describe('imports', () => {
   it('use every file', () => {
     const manifest = files.find(({ path }) => path === 'package.json')?.text ?? '';
     const page = files.find(({ path }) => path === 'dashboard/page.html')?.text ?? '';
+    const scripts = files.find(({ path }) => path === 'CONTRIBUTING.md')?.text ?? '';
     const used = new Set(imports.filter(({ from }) => !from.startsWith('test/')).map(({ to }) => to));
     // The scripts that start an archive are built into it alone (infra/tools/bundle-functions/bundle-function.ts).
     const isArchived = (path: string) => /^infra\/tools\/bundle-functions\/archive\/(start|compile)\.ts$/.test(path);
     const isEntry = (path: string) =>
-      COMPOSITION_ROOTS.test(path) || isArchived(path) || manifest.includes(path) || page.includes(`{{${path}}}`);
+      COMPOSITION_ROOTS.test(path) ||
+      isArchived(path) ||
+      manifest.includes(path) ||
+      page.includes(`{{${path}}}`) ||
+      scripts.includes(`npx node ${path}`);
     const dead = files
       .map(({ path }) => path)
       .filter(

@@ -1,16 +1,19 @@
+import { execFile } from 'node:child_process';
 import { glob, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { type BuildOptions, build } from 'esbuild';
 import { buildPage, PAGE_ENTRY_POINTS } from '#infra/page/build-page.ts';
 import { archivePage } from '#infra/page/page-files.ts';
 import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import { apiDescriptions, embeddedJson, excludedModules } from '#infra/tools/bundle-functions/bundle-plugins.ts';
+import { lazyBuiltins } from '#infra/tools/bundle-program/lazy-builtins.ts';
 import { renderLicenses } from '#infra/tools/bundle-program/third-party-licenses.ts';
 
 const DIRECTORY = join(PRODUCT_ROOT, 'dist');
 
 /** CommonJS libraries load modules of Node.js with `require`, which ES modules do not have. */
-const REQUIRE = "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);";
+const REQUIRE = "const require = process.getBuiltinModule('module').createRequire(import.meta.url);";
 
 const BUILD_OPTIONS = {
   absWorkingDir: PRODUCT_ROOT,
@@ -42,12 +45,15 @@ const program = await build({
   external: ['esbuild'],
   banner: { js: REQUIRE },
   define: { __dirname: 'import.meta.dirname' },
-  plugins: [excludedModules, ...apiDescriptions, embeddedJson],
+  plugins: [lazyBuiltins, excludedModules, ...apiDescriptions, embeddedJson],
 });
 for (const [path, bytes] of Object.entries(archivePage('page', await buildPage()))) {
   await mkdir(dirname(join(DIRECTORY, path)), { recursive: true });
   await writeFile(join(DIRECTORY, path), bytes);
 }
+// Rendered once, because building the parsers of all commands takes longer than the start of Node.js.
+const { stdout: help } = await promisify(execFile)(process.execPath, [join(DIRECTORY, 'main.js'), '--help']);
+await writeFile(join(DIRECTORY, 'help.txt'), help);
 // Libraries of the functions and of the page are in the package as well.
 const others = await build({
   ...BUILD_OPTIONS,

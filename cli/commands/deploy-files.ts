@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import * as z from 'zod';
+import type { Command } from '#cli/core/command.ts';
+import { Failure } from '#cli/core/failure.ts';
+import { bareProgramName } from '#cli/core/program-name.ts';
+import { shortenPath } from '#cli/render/format.ts';
+import { ignoreMissing } from '#infra/embedded/data-dir/ignore-missing.ts';
+import { PRODUCT_ROOT } from '#infra/product-root.ts';
+import packageFile from '#package.json' with { type: 'json' };
+import { quoteForShell } from '#shared/text/quote-for-shell.ts';
+
+const FOLDERS = ['terraform', 'dist/functions', 'infra/machine-image', 'examples/digits'];
+
+/** Recognizes the files that are deployed: a checkout has others in the same folders, settings and state among them. */
+const DEPLOYED =
+  /^(terraform\/(?!.*\.terraform\/).*\.(tf|md)|terraform\/\.terraform\.lock\.hcl|dist\/functions\/[^/]+\.(zip|pyz)|(infra|examples)\/(?!.*(__pycache__|\.egg-info|\.ts$)).*)$/;
+
+const LOCK_FILE = 'terraform/.terraform.lock.hcl';
+
+/** Lists the SHA-256 of each file as it was written, so that an update can tell what the user has changed. */
+const MANIFEST = 'dropforge-files.json';
+
+type Digests = ReadonlyMap<string, string>;
+
+const manifestSchema = z.object({ version: z.string(), files: z.record(z.string(), z.string()) });
+
+const PATHS_NAMED_MAX = 5;
+
+export const deployFiles: Command = {
+  operands: [{ name: 'DIR', summary: 'a new folder, or one that an earlier version has written', count: 'one' }],
+  flags: [],
+  example: 'my-deployment',
+  notes: 'Writes the Terraform root, the built functions, the recipe of the machine image and an example.',
+  async run({ io, operands: [given = ''], print }) {
+    const directory = resolve(io.cwd, given);
+    const files = await readDeployedFiles();
+    const text = (await readFile(join(directory, MANIFEST), 'utf8').catch(ignoreMissing)) ?? '';
+    const before = new Map(Object.entries(text === '' ? {} : manifestSchema.parse(JSON.parse(text)).files));
+    await rejectChanged(directory, { files, before });
+    for (const path of files.keys()) {
+      await mkdir(dirname(join(directory, path)), { recursive: true });
+      await copyFile(join(PRODUCT_ROOT, path), join(directory, path));
+    }
+    for (const path of [...before.keys()].filter((earlier) => !files.has(earlier))) {
+      await rm(join(directory, path), { force: true });
+    }
+    const { version } = packageFile;
+    const manifest = { version, files: Object.fromEntries(files) };
+    await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+    print({
+      json: { directory, version, files: files.size },
+      text: describeNext(shortenPath(io.cwd, directory), { count: files.size, isUpdate: text !== '' }),
+    });
+    return 0;
+  },
+};
+
+/** Returns the SHA-256 of each file by its path. */
+async function readDeployedFiles(): Promise<Digests> {
+  const files = new Map<string, string>();
+  for (const folder of FOLDERS) {
+    const entries = await readdir(join(PRODUCT_ROOT, folder), { recursive: true, withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      const path = relative(PRODUCT_ROOT, join(entry.parentPath, entry.name)).replaceAll(sep, '/');
+      if (entry.isFile() && DEPLOYED.test(path)) {
+        files.set(path, digestOf(await readFile(join(PRODUCT_ROOT, path))));
+      }
+    }
+  }
+  if (!files.has('dist/functions/agent.pyz')) {
+    throw new Failure(`The functions are not built yet: run \`npm run build\` in ${PRODUCT_ROOT}.`);
+  }
+  return files;
+}
+
+/** Throws if a file would be replaced or deleted that is neither as it will be, nor as an earlier version wrote it. */
+async function rejectChanged(
+  directory: string,
+  { files, before }: { readonly files: Digests; readonly before: Digests },
+): Promise<void> {
+  const changed: string[] = [];
+  for (const path of new Set([...files.keys(), ...before.keys()])) {
+    const bytes = await readFile(join(directory, path)).catch(ignoreMissing);
+    // `terraform init` adds to the lock file, and does so again.
+    const isOwn = bytes === undefined || path === LOCK_FILE;
+    if (!isOwn && ![before.get(path), files.get(path)].includes(digestOf(bytes))) {
+      changed.push(path);
+    }
+  }
+  if (changed.length > 0) {
+    const others = changed.length - PATHS_NAMED_MAX;
+    const named = `${changed.slice(0, PATHS_NAMED_MAX).join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
+    throw new Failure(
+      `${directory} has files that are yours, or that you have changed: ${named}. Nothing was written. Choose a new folder, or move your changes to files of other names, such as terraform/terraform.tfvars.`,
+    );
+  }
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+function describeNext(directory: string, { count, isUpdate }: { count: number; isUpdate: boolean }): string {
+  const written = `Wrote ${count} files of Dropforge ${packageFile.version} to ${directory}.`;
+  const apply = 'terraform -chdir=terraform init && terraform -chdir=terraform apply';
+  const commands = isUpdate
+    ? [apply]
+    : [
+        'echo \'project_id = "MY-PROJECT"\' >> terraform/terraform.tfvars   # and other settings: terraform/README.md',
+        apply,
+        'terraform -chdir=terraform output -json deployment > deployment.json',
+        `${bareProgramName()} --deployment deployment.json status`,
+      ];
+  return [`${written} To ${isUpdate ? 'update' : 'deploy'} it:`, `cd ${quoteForShell(directory)}`, ...commands].join(
+    '\n  ',
+  );
+}

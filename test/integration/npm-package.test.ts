@@ -1,0 +1,63 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type InstalledPackage, installPackage, packPackage } from '#infra/tools/release/install-package.ts';
+
+const INSTALLED_BYTES_MAX = 60e6;
+
+let folder: string;
+let installed: InstalledPackage;
+let files: readonly string[];
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dropforge-package-'));
+  installed = await installPackage(await packPackage(folder), folder);
+  files = await readdir(installed.directory, { recursive: true });
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('the npm package, installed without a registry in an empty home', () => {
+  it('has no dependencies, no scripts of an installation, no tests and no settings, and at most 60 MB', async () => {
+    const { dependencies, scripts } = JSON.parse(await readFile(join(installed.directory, 'package.json'), 'utf8'));
+    expect(dependencies).toBeUndefined();
+    expect(Object.keys(scripts).filter((name) => /install|^prepare/.test(name))).toEqual([]);
+    expect(files.filter((path) => /node_modules|\.test\.|^test|\.tfvars|\.tfstate|__pycache__/.test(path))).toEqual([]);
+    const sizes = await Promise.all(files.map(async (path) => (await stat(join(installed.directory, path))).size));
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(INSTALLED_BYTES_MAX);
+  });
+
+  it('trains the demo, and names its commands as they are typed', async () => {
+    const { stdout, stderr } = await installed.run(['demo']);
+    expect(stdout).toMatch(/SUCCEEDED[\s\S]*VMs +none running/);
+    expect(stderr).toBe('');
+    expect(await readdir(installed.workDirectory)).toEqual(['.dropforge']);
+  });
+
+  it('prints the help that its commands have, also rendered for the package', async () => {
+    const help = await readFile(join(installed.directory, 'dist/help.txt'), 'utf8');
+    expect((await installed.run(['--help'])).stdout).toBe(help);
+    expect((await installed.run(['--help', '--format=text'])).stdout).toBe(help);
+  });
+
+  it('validates, and prints results as YAML', async () => {
+    const example = join(installed.directory, 'examples/digits');
+    await installed.run(['jobs', 'validate', join(example, 'job.yaml'), '--package', join(example, 'trainer')]);
+    expect((await installed.run(['version', '--format=yaml'])).stdout).toContain('version: ');
+  });
+
+  it('writes the files of a deployment, updates them, and refuses to replace what the user has changed', async () => {
+    const write = () => installed.run(['deploy', 'files', 'deployment']);
+    expect((await write()).stdout).toContain('terraform -chdir=terraform apply');
+    const directory = join(installed.workDirectory, 'deployment');
+    const [api, agent] = ['api.zip', 'agent.pyz'].map((name) => join(directory, 'dist/functions', name));
+    expect((await stat(api ?? '')).size).toBeGreaterThan(1e6);
+    expect((await stat(agent ?? '')).size).toBeGreaterThan(1e5);
+    const settings = join(directory, 'terraform/terraform.tfvars');
+    await writeFile(settings, 'project_id = "mine"');
+    expect((await write()).stdout).toContain('To update it');
+    expect(await readFile(settings, 'utf8')).toBe('project_id = "mine"');
+    await writeFile(join(directory, 'terraform/agent.tf'), '# mine');
+    await expect(write()).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('terraform/agent.tf') });
+    expect(await readFile(join(directory, 'terraform/agent.tf'), 'utf8')).toBe('# mine');
+  });
+});

@@ -71,17 +71,21 @@ function readLock(name: string, text: string, pyproject: Pyproject): Partial<Dep
   const { groups, groupRequirements, metadata, poetryNames } = pyproject;
   const declared = [...metadata.requirements, ...groupRequirements];
   const names = [...declared.map(nameOfRequirement), ...poetryNames.map(normalizeName)];
-  const { requirements, names: locked, local } = readLockFile(text, groups, names);
+  const { requirements, names: locked, overrides, local } = readLockFile(text, groups, names);
   const left = declared.filter((one) => {
     const isForLinux = evaluateMarker(/;(.*)$/.exec(one)?.[1] ?? '', null) !== false;
     return isForLinux && !locked.has(nameOfRequirement(one));
   });
   const outdated = `${name} lacks ${listNames(left)}, which pyproject.toml lists: the newest version is installed.`;
+  const overridden = `${name} overrides what packages require of ${listNames(overrides)}: nothing is installed that it does not list.`;
   const atPaths = `${name} has ${listNames(local)} at paths, which are not installed.`;
   return {
     requirements: [...requirements, ...left],
     warnings: [
       ...(left.length === 0 ? [] : [notInstalled(outdated, `Run \`${name.replace('.', ' ')}\`.`)]),
+      ...(overrides.length === 0
+        ? []
+        : [notInstalled(overridden, 'Lock what other packages of the job require, too.')]),
       ...(local.length === 0 ? [] : [notInstalled(atPaths, 'Add their wheels to the packages of the job.')]),
     ],
   };

@@ -8,7 +8,7 @@ const text = z.string();
 const linkSchema = z.object({
   name: text,
   version: text.optional(),
-  source: z.object({ registry: text.optional() }).optional(),
+  source: z.record(text, text).default({}),
   marker: text.default(''),
   extra: z.array(text).default([]),
 });
@@ -34,7 +34,11 @@ const packageSchema = z.object({
   groups: z.array(text).optional(),
   markers: z.union([text, z.record(text, text)]).default(''),
 });
-const lockSchema = z.object({ version: z.literal(1).optional(), package: z.array(packageSchema).default([]) });
+const lockSchema = z.object({
+  version: z.literal(1).optional(),
+  manifest: z.object({ overrides: z.array(z.object({ name: text })).default([]) }).prefault({}),
+  package: z.array(packageSchema).default([]),
+});
 
 type Link = z.infer<typeof linkSchema>;
 type Package = z.infer<typeof packageSchema>;
@@ -57,9 +61,12 @@ export function readLockFile(content: string, groups: readonly string[], names: 
     return requirement === null ? [] : [markers.has('') ? requirement : `${requirement} ; ${alternatives}`];
   });
   const indexes = found.flatMap(([one]) => indexOf(one) ?? []).filter((url) => url !== PYPI && /^https?:/.test(url));
+  // pip refuses versions that override what other packages require.
+  const options = lock.manifest.overrides.length > 0 ? ['--no-deps'] : [];
   return {
-    requirements: [...[...new Set(indexes)].map((url) => `--extra-index-url=${url}`), ...pins.sort()],
+    requirements: [...options, ...[...new Set(indexes)].map((url) => `--extra-index-url=${url}`), ...pins.sort()],
     names: new Set([...markersOf.keys()].map(({ name }) => name)),
+    overrides: lock.manifest.overrides.map(({ name }) => name),
     local: found.flatMap(([one]) => (requirementOf(one) === null ? [one.name] : [])),
   };
 }
@@ -96,11 +103,12 @@ function reach(packages: readonly Package[], starts: readonly Link[], groups: re
   const pending = new Set(starts);
   for (const { name, version, source, marker, extra } of pending) {
     const left = narrow(marker, groups);
-    const targets = left === null ? [] : (byName.get(normalizeName(name)) ?? []);
-    for (const target of targets.filter((one) => (version ?? one.version) === one.version)) {
-      if ((source?.registry ?? indexOf(target)) !== indexOf(target)) {
-        continue;
-      }
+    const targets = (byName.get(normalizeName(name)) ?? []).filter(
+      (one) =>
+        (version ?? one.version) === one.version &&
+        Object.entries(source).every(([kind, value]) => one.source[kind] === value),
+    );
+    for (const target of left === null ? [] : targets) {
       markersOf.set(target, (markersOf.get(target) ?? new Set()).add(left ?? ''));
       // The links of a package of Poetry 2 name no versions, and it states itself where it is needed.
       const own = target.groups === undefined ? target.dependencies : [];
@@ -119,7 +127,8 @@ function narrow(marker: string, groups: readonly string[]): string | null {
     const isChosen = groups.some((group) => one.endsWith(`-${group}'`));
     return `os_name ${operator} '${isChosen ? 'posix' : ''}'`;
   });
-  const holds = stated === '' || (/\bplatform_machine\b/.test(stated) ? null : evaluateMarker(stated, null));
+  // The processors of the job's machines are not known here.
+  const holds = stated === '' || evaluateMarker(stated.replaceAll('platform_machine', 'unknown'), null);
   return holds === false ? null : holds ? '' : stated;
 }
 

@@ -159,6 +159,42 @@ source = { url = "https://example.com/wheel_at-3-py3-none-any.whl" }
     expect(said).toEqual(['DEPENDENCIES_NOT_INSTALLED: uv.lock has member at paths, which are not installed.']);
   });
 
+  it('with overrides, which pip refuses, is installed without dependencies', async () => {
+    const lock = UV_LOCK.replace(
+      '[[package]]',
+      '[manifest]\noverrides = [{ name = "numpy", specifier = "==1" }]\n\n[[package]]',
+    );
+    const { requirements, said } = await installedOf({ 'pyproject.toml': PROJECT, 'uv.lock': lock });
+    expect(requirements).toEqual(['--no-deps', ...LOCKED]);
+    expect(said).toEqual([
+      'DEPENDENCIES_NOT_INSTALLED: uv.lock overrides what packages require of numpy: nothing is installed that it does not list.',
+    ]);
+  });
+
+  it('that has one version by two addresses takes that of the processors', async () => {
+    const wheel = (machine: string) => `source = { url = "https://example.com/k-1-${machine}.whl" }`;
+    const one = (machine: string) =>
+      `{ name = "k", version = "1", ${wheel(machine)}, marker = "platform_machine == '${machine}'" }`;
+    const lock = `version = 1
+[[package]]
+name = "mine"
+source = { virtual = "." }
+dependencies = [${one('x86_64')}, ${one('aarch64')}, { name = "k", version = "1", marker = "platform_machine == 'x' and sys_platform == 'win32'" }]
+[[package]]
+name = "k"
+version = "1"
+${wheel('x86_64')}
+[[package]]
+name = "k"
+version = "1"
+${wheel('aarch64')}
+`;
+    expect((await installedOf({ 'uv.lock': lock })).requirements).toEqual([
+      "k @ https://example.com/k-1-aarch64.whl ; platform_machine == 'aarch64'",
+      "k @ https://example.com/k-1-x86_64.whl ; platform_machine == 'x86_64'",
+    ]);
+  });
+
   it('that lacks a dependency is completed with it, and named', async () => {
     const pyproject = PROJECT.replace('"numpy>=1"', '"scipy>=1.11", "pywin32; sys_platform == \'win32\'"');
     const { requirements, said } = await installedOf({ 'pyproject.toml': pyproject, 'uv.lock': UV_LOCK });

@@ -226,15 +226,15 @@ export const COMMANDS = [
   sameAsJobs('hp-tuning-jobs', 'stream-logs'),
   sameAsJobs('hp-tuning-jobs', 'cancel'),
   {
-    name: 'completion',
-    section: 'This program:',
-    summary: 'Print the script that completes commands in a shell',
-    load: async (): Promise<Command> => (await import('#cli/commands/completion.ts')).createCompletion(COMMANDS),
-  },
-  {
     name: 'version',
+    section: 'This program:',
     summary: 'Print the versions of this program and of Node.js',
     load: async () => (await import('#cli/commands/version.ts')).version,
+  },
+  {
+    name: 'completion',
+    summary: 'Print the script that completes commands in a shell',
+    load: async (): Promise<Command> => (await import('#cli/commands/completion.ts')).createCompletion(COMMANDS),
   },
 ] as const satisfies readonly CommandEntry[];
 

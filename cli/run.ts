@@ -29,6 +29,7 @@ const GROUPS: Readonly<Record<GroupName, string>> = {
 export async function run(argv: readonly string[], rawIo: Io): Promise<ExitCode> {
   const io = { ...rawIo, stdout: createVisibleOutput(rawIo.stdout), stderr: createVisibleOutput(rawIo.stderr) };
   selectCloud(undefined);
+  setCloudFlagsOfHints({ 'data-dir': undefined, deployment: undefined });
   const { args, rest } = splitRest(argv);
   const call: Call = { io, args, rest, hasRest: argv.includes('--'), exitCode: 0 };
   try {

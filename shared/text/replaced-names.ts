@@ -72,6 +72,7 @@ const FLAGS: readonly Row[] = [
   ['-f|--filename|--file', 'Use `{--config VALUE}`.'],
   ['-f|--follow|--wait', 'Use `{--stream-logs}`.'],
   ['-f|-w|--follow|--watch|-y|--yes|--force|-A|--all-namespaces|-it|-i|--tty|--stdin|-u', 'Leave it out: `{}`.'],
+  ['run -d|run --detach|launch -d|launch --detach-run', 'Press Ctrl-C to detach, the job goes on: `{}`.'],
   ['-d|--detach|--detach-run|--no-follow', 'Use `{--async}`.'],
   ['--pod|--container|--rank|--replica', 'Use `{--task-name VALUE}`.'],
   ['--pod|--container|--rank|--task-name', 'Use `{--replica VALUE}`.'],

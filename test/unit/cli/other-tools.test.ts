@@ -1,11 +1,20 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../support/cli/test-cloud.ts';
 
+const NOWHERE = join(tmpdir(), 'dropforge-nowhere');
+
 /** Splits a command line at its spaces. */
-const answerTo = async (line: string) => {
+const answerTo = async (line: string): Promise<string | undefined> => {
   const { code, stdout, stderr } = await runCli(line.split(' '));
   expect([code, stdout]).toEqual([2, '']);
-  return stderr.replaceAll('npx dropforge', 'dropforge').split('\n')[0];
+  const answer = stderr.replaceAll('npx dropforge', 'dropforge').split('\n')[0];
+  // The command that is named exists, with its flags; without a cloud, it does nothing.
+  const [, named] = /`dropforge ([^`]+)`/.exec(answer ?? '') ?? [];
+  const again = named === undefined ? '' : (await runCli(named.split(' '), { dataDir: NOWHERE, cwd: tmpdir() })).stderr;
+  expect(again).not.toMatch(/unknown|has no effect/);
+  return answer;
 };
 
 describe('a command of another tool or an earlier version', () => {
@@ -13,6 +22,10 @@ describe('a command of another tool or an earlier version', () => {
     ['profile digits', 'Use `dropforge exec digits -- py-spy record …` (docs/shell.md).'],
     ['images build . --tag=a:1', 'Use `docker build` or `gcloud builds submit` (docs/containers.md has an example).'],
     ['launch train.yaml', 'Use `dropforge run train.yaml`.'],
+    [
+      'launch -c mine --gpus T4:2 --use-spot train.yaml',
+      'Use `dropforge run --name mine --gpu T4:2 --spot train.yaml`.',
+    ],
     ['apply -f job.yaml', 'Use `dropforge run job.yaml`.'],
     ['create-training-job', 'Use `dropforge run FOLDER`.'],
     ['get pods', 'Use `dropforge jobs list`, or `dropforge jobs describe JOB` for one job.'],
@@ -72,6 +85,7 @@ describe('a flag of another tool or an earlier version', () => {
     ['jobs list -l team=vision', 'Use `dropforge jobs list --filter labels.team=vision`.'],
     ['jobs list --state RUNNING', 'Use `dropforge jobs list --filter state=RUNNING`.'],
     ['jobs stream-logs -f digits', 'Leave it out: `dropforge jobs stream-logs digits`.'],
+    ['run . --detach', 'Press Ctrl-C to detach, the job goes on: `dropforge run .`.'],
     ['exec -it digits -- bash', 'Leave it out: `dropforge exec digits -- bash`.'],
     ['jobs submit training a --num-nodes 4', 'Write `workers: N` into the job file.'],
   ])('%s is answered with what to use instead', async (line, sentence) => {

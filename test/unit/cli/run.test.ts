@@ -108,6 +108,8 @@ describe('the command line', () => {
     [['jobs', 'list', '--format', 'xml'], /Use text, json, yaml, csv, csv\(FIELD,FIELD\) or value\(FIELD,FIELD\)/],
     [['jobs', 'list', '--format', 'value()'], /Use text, json, yaml/],
     [['jobs', 'list', '--filter', 'state>RUNNING'], /--filter 'state>RUNNING' is not supported: use FIELD=VALUE/],
+    [['jobs', 'list', '--filter', 'state=RUNNING OR state=FAILED'], /is not supported: use FIELD=VALUE, FIELD!=VALUE/],
+    [['jobs', 'list', '--filter', 'running'], /for example state=RUNNING/],
     [['jobs', 'list', '--filter', 'stat=RUNNING'], /stat is not a field of a job. Did you mean "state"/],
     [
       ['jobs', 'list', '--sort-by', '~cst'],

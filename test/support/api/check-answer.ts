@@ -33,7 +33,7 @@ export async function checkAnswer(path: string, method: string, response: Respon
   const body: unknown = await response.clone().json();
   const route = routes.find((one) => one.method === method && one.pattern.test(pathname));
   const content = route?.described.responses[response.ok ? 200 : 'default']?.content['application/json'];
-  const validate = compileRef(content?.schema ?? { $ref: '#/components/schemas/Error' });
+  const validate = compileRef(content?.schema ?? { $ref: '#/components/schemas/error' });
   expect(response.ok && route === undefined ? `${method} ${pathname} is not described` : null).toBeNull();
   validate(body);
   expect(validate.errors ?? [], `the answer to ${method} ${path}`).toEqual([]);

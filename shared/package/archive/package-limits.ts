@@ -37,7 +37,7 @@ export const PACKAGE_LIMITS = {
   textBytesMax: 1 * MIB,
   /** The RECORD of a wheel, which has a line for every file. */
   recordBytesMax: 8 * MIB,
-  /** A lock file, which has a line for every wheel: a dense one takes 60 bytes of memory for each of its own. */
+  /** A lock file, which has a line for every wheel: a dense one takes 70 bytes of memory for each of its own. */
   lockBytesMax: 4 * MIB,
   /** All texts that are kept while the archive is read. */
   textsBytesMax: 16 * MIB,

@@ -26,6 +26,11 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/run.ts')).run,
   },
   {
+    name: 'init',
+    summary: 'Write an example of a training program, with its job file and test',
+    load: async () => (await import('#cli/commands/init.ts')).init,
+  },
+  {
     name: 'up',
     summary: 'Run the embedded cloud in the foreground',
     load: async () => (await import('#cli/commands/up.ts')).up,

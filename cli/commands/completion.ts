@@ -1,5 +1,3 @@
-import { createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
 import type { Command, CommandEntry, Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { GLOBAL_FLAGS } from '#cli/core/global-flags.ts';
@@ -79,6 +77,9 @@ async function listWords(invocation: Invocation, commands: readonly CommandEntry
 
 async function listJobs(invocation: Invocation): Promise<readonly string[]> {
   try {
+    // Loaded on demand: other words are completed without a cloud.
+    const { createApiClient } = await import('#cli/client/api-client.ts');
+    const { findTarget } = await import('#cli/client/find-target.ts');
     const { api } = await findTarget(invocation);
     const jobs = await createApiClient(api, AbortSignal.timeout(ANSWER_MS_MAX)).listJobs(JOBS_COUNT_MAX);
     return jobs.map(({ jobId }) => jobId);

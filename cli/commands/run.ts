@@ -10,10 +10,7 @@ import { streamJob } from '#cli/submit/stream-job.ts';
 import { type Submitted, submit } from '#cli/submit/submit.ts';
 import { SUBMIT_FLAGS } from '#cli/submit/submit-flags.ts';
 
-const TAKEN_FLAGS: readonly string[] = ['gpu', 'spot', 'max-runtime', 'env', 'module-name', 'region'];
-const FURTHER_FLAGS: readonly string[] = ['labels', 'set-secrets', 'max-cost', 'dry-run'];
-
-const flagsOf = (names: readonly string[]) => SUBMIT_FLAGS.filter(({ name }) => names.includes(name));
+const SHARED_FLAGS = 'gpu spot max-runtime env module-name region labels set-secrets max-cost dry-run'.split(' ');
 
 export const run: Command = {
   operands: [
@@ -25,8 +22,7 @@ export const run: Command = {
   ],
   flags: [
     { name: 'name', value: 'NAME', summary: 'name of the job (default: that of the job file, or of the folder)' },
-    ...flagsOf(TAKEN_FLAGS),
-    ...flagsOf(FURTHER_FLAGS),
+    ...SUBMIT_FLAGS.filter(({ name }) => SHARED_FLAGS.includes(name)),
   ],
   rest: 'passed to the program unchanged',
   notes:

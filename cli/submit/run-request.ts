@@ -5,14 +5,10 @@ import { UsageFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { findEntryPoint, packageOfScript } from '#cli/submit/entry-point.ts';
 import { type ConfigFile, type JobRequest, readConfigFile } from '#cli/submit/job-request.ts';
-import type { PackageSource } from '#cli/submit/package-source.ts';
-import { writeOverrides } from '#cli/submit/write-overrides.ts';
+import { trainingRequestOf } from '#cli/submit/training-request.ts';
 import { masterOf } from '#shared/job-file/draft/job-draft.ts';
-import { joinList } from '#shared/job-file/flags/flag-values.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
-
-const COMMAND = 'jobs submit training';
 
 /** The length of a job id without the suffix that makes it unique; the limit is 128. */
 const JOB_ID_CHARACTERS_MAX = 110;
@@ -42,28 +38,11 @@ export async function readRunRequest(invocation: Invocation): Promise<JobRequest
   const packages = namesPackages(program.file) ? [] : [{ kind: 'FOLDER', path: program.path } as const];
   const { draft } = program.file.reading;
   const name = flag('name') ?? draft?.jobId?.value ?? draft?.displayName?.value ?? nameOf(path, program);
-  return requestOf(toJobId(name), { invocation, file: program.file, packages });
+  return withFreeName(trainingRequestOf(invocation, { file: program.file, jobId: toJobId(name), packages, notes: [] }));
 }
 
-type Parts = {
-  readonly invocation: Invocation;
-  readonly file: ConfigFile;
-  readonly packages: readonly PackageSource[];
-};
-
-function requestOf(jobId: string, { invocation, file, packages }: Parts): JobRequest {
-  return {
-    file,
-    command: COMMAND,
-    jobId,
-    packages,
-    notes: [],
-    writeFlags: (uriOf) =>
-      writeOverrides(COMMAND, invocation, {
-        packages: packages.length === 0 ? [] : [joinList(packages.map(uriOf))],
-      }),
-    rename: (suffix) => requestOf(`${jobId}_${suffix}`, { invocation, file, packages }),
-  };
+function withFreeName(request: JobRequest): JobRequest {
+  return { ...request, rename: (suffix) => ({ ...request, jobId: `${request.jobId}_${suffix}` }) };
 }
 
 type Named = { readonly given: string; readonly module: string | undefined };

@@ -24,12 +24,18 @@ export async function readTrainingRequest(invocation: Invocation): Promise<JobRe
   if (jobId === undefined && file.reading.draft !== null && file.reading.draft.jobId === undefined) {
     throw new UsageFailure('The job id is missing: pass it before the flags, or set it in the --config file.');
   }
+  return trainingRequestOf(invocation, { file, jobId, packages, notes });
+}
+
+/** A job whose flags are those of the command; they override the file. */
+export function trainingRequestOf(
+  invocation: Invocation,
+  request: Pick<JobRequest, 'file' | 'jobId' | 'packages' | 'notes'>,
+): JobRequest {
+  const { packages } = request;
   return {
-    file,
+    ...request,
     command: COMMAND,
-    jobId,
-    packages,
-    notes,
     writeFlags: (uriOf) =>
       writeOverrides(COMMAND, invocation, {
         packages: packages.length === 0 ? [] : [joinList(packages.map(uriOf))],

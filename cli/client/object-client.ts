@@ -167,6 +167,12 @@ async function withUserErrors<T>(object: ObjectName, work: Promise<T>): Promise<
 function toUserError(object: ObjectName, error: unknown): unknown {
   const uri = toGsUri(object);
   const code = statusOf(error);
+  if (code === NOT_FOUND && /bucket/i.test(describeError(error))) {
+    const create = `gcloud storage buckets create gs://${object.bucket}`;
+    return new NotFound(
+      `The bucket gs://${object.bucket} does not exist. To list the buckets, run \`${programName()} ls\`; to create it, \`${create}\` (of an embedded cloud, after \`eval "$(${programName()} env)"\`).`,
+    );
+  }
   if (code === NOT_FOUND) {
     return new NotFound(`${uri} does not exist. To list the buckets, run \`${programName()} ls\`.`);
   }
@@ -197,7 +203,10 @@ export async function findObjects(
       const descendants = options.isRecursive
         ? []
         : await client.find(readGsUri(uri), { ...options, isRecursive: true });
-      const hint = descendants.length > 0 ? ' It is a folder: use -r or a pattern such as FOLDER/**.' : '';
+      const isBucket = readGsUri(uri).name === '';
+      const list = `\`${programName()} ls ${folderOf(uri)}\` lists it`;
+      const below = isBucket ? '' : `; use -r, or the pattern ${folderOf(uri)}** for what is in it`;
+      const hint = descendants.length > 0 ? ` It is a ${isBucket ? 'bucket' : 'folder'}: ${list}${below}.` : '';
       throw new Failure(`No object matches ${uri}.${hint || ` To list objects, run \`${programName()} ls\`.`}`);
     }
     found.push(...objects);

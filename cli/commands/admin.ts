@@ -1,7 +1,9 @@
 import { type AdminClient, createAdminClient, type VmAction } from '#cli/client/admin-client.ts';
 import { findCloud } from '#cli/client/find-cloud.ts';
 import type { Command } from '#cli/core/command.ts';
+import { Failure, NotFound, UsageFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { isRegion } from '#shared/catalog/zones.ts';
 
 export const adminPreempt = vmFaultCommand('preempt', 'is being preempted');
 export const adminMaintain = vmFaultCommand('maintain', 'has notice of host maintenance');
@@ -11,13 +13,27 @@ export const adminHostError = vmFaultCommand('hostError', 'lost its host');
 /** A command that injects a fault into a VM. */
 function vmFaultCommand(action: VmAction, outcome: string): Command {
   return {
-    operands: [{ name: 'VM', summary: 'name of the VM, as printed by `dropforge status`', count: 'one' }],
+    operands: [
+      {
+        name: 'VM',
+        summary: 'name of a VM, as printed by `dropforge status`, or of a job for its master',
+        count: 'one',
+      },
+    ],
     flags: [],
     async run(invocation) {
       const { io, operands, print } = invocation;
       const { admin } = await findCloud(invocation);
-      const vmName = operands[0] ?? '';
-      await createAdminClient(admin, io.interrupted).injectVmFault(vmName, action);
+      const client = createAdminClient(admin, io.interrupted);
+      const name = operands[0] ?? '';
+      const ofJob = (await client.readStatus()).vms.filter(({ jobId }) => jobId === name);
+      const vmName = (ofJob.find((vm) => vm.vmName.includes('-master-')) ?? ofJob[0])?.vmName ?? name;
+      await client.injectVmFault(vmName, action).catch((error: unknown) => {
+        const remedy = `\`${programName()} status\` lists the VMs and their jobs.`;
+        throw error instanceof NotFound
+          ? new Failure(`No VM is called ${name}, and no VM runs the job ${name}. ${remedy}`)
+          : error;
+      });
       print({ json: { vmName, action }, text: `VM ${vmName} ${outcome}.` });
       return 0;
     },
@@ -54,6 +70,9 @@ function zoneFaultCommand({ fault, set, begun, ended }: ZoneFault): Command {
       const { io, operands, isSet, print } = invocation;
       const { admin } = await findCloud(invocation);
       const zone = operands[0] ?? '';
+      if (isRegion(zone)) {
+        throw new UsageFailure(`${zone} is a region: pass one of its zones, such as ${zone}-a.`);
+      }
       const isOut = !isSet('clear');
       await set(createAdminClient(admin, io.interrupted), zone, isOut);
       const command = `${programName()} admin ${fault} ${zone} --clear`;

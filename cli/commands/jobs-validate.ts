@@ -1,12 +1,14 @@
-import { basename, resolve } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
 import { readDeployment } from '#cli/client/deployment.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
-import { describeError, UsageFailure } from '#cli/core/failure.ts';
+import { describeFileError, UsageFailure } from '#cli/core/failure.ts';
 import { describeValidation, toJson, type Validation } from '#cli/render/describe-validation.ts';
 import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes, readJobFileStream } from '#cli/submit/job-file.ts';
 import { type JobFileValidation, NOTHING_TO_RUN, validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import { JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
 import { type InternetAccess, reachesInternet } from '#shared/protocol/internet-access.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import { checkImageHosts } from '#shared/use-cases/intake/checks/image-hosts.ts';
@@ -15,7 +17,9 @@ import { checkImageHosts } from '#shared/use-cases/intake/checks/image-hosts.ts'
 type PackageCheck = (validation: JobFileValidation, bytes: Uint8Array) => Validation;
 
 export const jobsValidate: Command = {
-  operands: [{ name: 'FILE', summary: 'job files in YAML or JSON; - for standard input', count: 'many' }],
+  operands: [
+    { name: 'FILE', summary: 'job files in YAML or JSON, or folders with one; - for standard input', count: 'many' },
+  ],
   example: 'job.yaml --package trainer',
   flags: [
     {
@@ -33,12 +37,18 @@ export const jobsValidate: Command = {
   notes:
     'Runs offline; with a deployment, images are compared with what its VMs reach. Exits with 1 if a submission would be rejected. Fields that flags can set may be missing.',
   async run(invocation) {
-    const { io, operands, print, deployment } = invocation;
+    const { io, operands, flag, print, deployment } = invocation;
     const internetAccess = deployment === undefined ? undefined : (await readDeployment(deployment)).internetAccess;
-    const checkPackage = await createPackageCheck(invocation, internetAccess);
+    const given = flag('package');
+    const checkGiven = await createPackageCheck(invocation, { path: given, internetAccess });
     let isAllAccepted = true;
-    for (const file of operands) {
-      const validation = await validate(file, { invocation, checkPackage, internetAccess });
+    for (const operand of operands) {
+      const names = operand === '-' ? null : await readdir(resolve(io.cwd, operand)).catch(() => null);
+      const file =
+        names === null ? operand : join(operand, JOB_FILE_NAMES.find((name) => names.includes(name)) ?? 'job.yaml');
+      const path = given ?? (names === null ? undefined : operand);
+      const checkPackage = path === given ? checkGiven : await createPackageCheck(invocation, { path, internetAccess });
+      const validation = await validate(file, { invocation, path, checkPackage, internetAccess });
       isAllAccepted &&= validation.verdict === 'valid' && validation.isRunnable;
       print({ json: toJson(file, validation), text: describeValidation(file, validation, io.stdout) });
     }
@@ -48,21 +58,28 @@ export const jobsValidate: Command = {
 
 type Context = {
   readonly invocation: Invocation;
+  /** The package, if it is checked as well: that of --package, or the folder with the job file. */
+  readonly path: string | undefined;
   readonly checkPackage: PackageCheck;
   /** The hosts from which VMs of the deployment can download; undefined without a deployment. */
   readonly internetAccess: InternetAccess | undefined;
 };
 
-async function validate(file: string, { invocation, checkPackage, internetAccess }: Context): Promise<Validation> {
+async function validate(
+  file: string,
+  { invocation, path, checkPackage, internetAccess }: Context,
+): Promise<Validation> {
   const { io, deployment } = invocation;
+  if (/\.(py|ipynb|tar|t?gz|zip|whl)$/i.test(file)) {
+    return unreadable(file, 'it is a program or a package, which --package takes');
+  }
   let bytes: Uint8Array;
   try {
     bytes = await (file === '-' ? readJobFileStream(io.openStdin()) : readJobFileBytes(resolve(io.cwd, file)));
   } catch (error) {
-    return unreadable(file, reasonOf(error));
+    return unreadable(file, describeFileError(error));
   }
   const fileName = file === '-' ? 'The standard input' : basename(file);
-  const path = invocation.flag('package');
   const context =
     path === undefined ? OFFLINE_CONTEXT : withPackage(OFFLINE_CONTEXT, basename(resolve(invocation.io.cwd, path)));
   const validation = validateJobFile(bytes, { fileName, context });
@@ -77,12 +94,11 @@ function withPackage(context: JobContext, name: string): JobContext {
   return { ...context, defaults: { ...context.defaults, packageUris: [`${context.packageBase}/${name}`] } };
 }
 
-/** Inspects the package once for all files. Without --package, the modules for it are not loaded. */
+/** Inspects the package of one or all files. Without one, the modules for it are not loaded. */
 async function createPackageCheck(
-  { flag, flags, io }: Invocation,
-  internetAccess: InternetAccess | undefined,
+  { flags, io }: Invocation,
+  { path, internetAccess }: Pick<Context, 'path' | 'internetAccess'>,
 ): Promise<PackageCheck> {
-  const path = flag('package');
   if (path === undefined) {
     return (validation) => validation;
   }
@@ -138,11 +154,6 @@ async function readIgnored(flags: Invocation['flags']): Promise<ReadonlySet<stri
   return new Set(codes);
 }
 
-function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOENT' ? 'the file does not exist' : code === 'EISDIR' ? 'it is a folder' : describeError(error);
-}
-
 function unreadable(file: string, reason: string): JobFileValidation {
   return {
     ...NOTHING_TO_RUN,
@@ -152,7 +163,7 @@ function unreadable(file: string, reason: string): JobFileValidation {
       {
         code: 'FILE_UNREADABLE',
         message: `${file} cannot be read (${reason}).`,
-        remedy: 'Pass the path of a job file.',
+        remedy: 'Pass the path of a job file, or of a folder that has a job.yaml.',
       },
     ],
     warnings: [],

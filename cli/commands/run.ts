@@ -4,7 +4,6 @@ import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
 import { Interruption } from '#cli/core/failure.ts';
 import { orInterrupted } from '#cli/core/interruptible.ts';
 import { programName } from '#cli/core/program-name.ts';
-import { describePriceAndLimit } from '#cli/render/describe-price.ts';
 import { readRunRequest } from '#cli/submit/run-request.ts';
 import { streamJob } from '#cli/submit/stream-job.ts';
 import { type Submitted, submit } from '#cli/submit/submit.ts';
@@ -31,7 +30,6 @@ export const run: Command = {
   example: '. --gpu T4 --spot --max-runtime 2h -- --epochs 5',
   run: async (invocation) =>
     submit(invocation, await readRunRequest(invocation), {
-      announce: describePriceAndLimit,
       follow: (submitted) => followAndFetch(invocation, submitted),
     }),
 };

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { readStart } from '#cli/client/read-start.ts';
 import { openSecretClient } from '#cli/client/secret-client.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
-import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
+import { describeFileError, Failure, UsageFailure } from '#cli/core/failure.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { SECRET_BYTES_MAX } from '#infra/embedded/secret-manager/secret-store.ts';
 import { formatUtc } from '#shared/text/format-time.ts';
@@ -34,7 +34,7 @@ async function readValue({ flag, io }: Invocation): Promise<Uint8Array> {
   }
   const stream = file === '-' ? io.openStdin() : createReadStream(resolve(io.cwd, file));
   const value = await readStart(stream, SECRET_BYTES_MAX).catch((error: unknown) => {
-    throw new Failure(`The value cannot be read (${describeError(error)}): check --data-file.`);
+    throw new Failure(`The value cannot be read (${describeFileError(error)}): check --data-file.`);
   });
   if (value.byteLength === 0 || value.byteLength > SECRET_BYTES_MAX) {
     throw new Failure(`The value must have between 1 and ${SECRET_BYTES_MAX} bytes: check --data-file.`);

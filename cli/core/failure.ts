@@ -41,6 +41,12 @@ export class UsageFailure extends Error {
   override readonly name = 'UsageFailure';
 }
 
+/** Formats the reason why a file cannot be read. */
+export function describeFileError(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ENOENT' ? 'the file does not exist' : code === 'EISDIR' ? 'it is a folder' : describeError(error);
+}
+
 /** Formats any thrown value as a sentence for the user. */
 export function describeError(error: unknown): string {
   if (error instanceof ZodError) {

@@ -8,6 +8,7 @@ import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validate-
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import { formatPercent } from '#shared/text/format-number.ts';
+import { formatDuration } from '#shared/text/format-time.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 import { PROVISIONING_MODELS } from '#shared/views/describe/describe-machines.ts';
 
@@ -64,6 +65,8 @@ export function describeValidation(file: string, validation: Validation, output:
   ].join('\n');
 }
 
+const HOUR_MS = 3_600_000;
+
 const FORMATS = { 'ai-platform': 'AI Platform', 'vertex-ai': 'Vertex AI', dropforge: 'Dropforge' } as const;
 
 /** Formats a finding with its line first, as compilers do. */
@@ -96,8 +99,9 @@ export function describePlan({ plan, price, trials, parameters, start }: Plan): 
   );
   const tuning =
     trials === null ? [] : [`trials   ${trials.max ?? '?'}, ${trials.parallel ?? '?'} at a time`, ...searched];
+  const limit = trials === null ? describeLimit(price) : [];
   const isMixed = plan.groups.some(({ provisioningModel }) => provisioningModel !== null);
-  return [...table, ...tuning, ...describePrice(price, isMixed)].map((line) => `  ${line}`);
+  return [...table, ...tuning, ...describePrice(price, isMixed), ...limit].map((line) => `  ${line}`);
 }
 
 function describeGpus(gpus: Gpus | null): string {
@@ -118,6 +122,12 @@ function describePrice(price: JobFilePrice | null, isMixed: boolean): readonly s
     `price    ${mixedText}on demand ${formatUsd(onDemand)} per hour${spotText} (list prices in ${region}, ${asOf})`,
     ...comparison,
   ];
+}
+
+function describeLimit(price: JobFilePrice | null): readonly string[] {
+  const { perHour = null, maxRunningMs = 0 } = price ?? {};
+  const most = formatUsd(((perHour ?? 0) * maxRunningMs) / HOUR_MS);
+  return perHour === null ? [] : [`         at most ${most} in its limit of ${formatDuration(maxRunningMs)}`];
 }
 
 function describeSaving(vertex: number, onDemand: number, spot: number | null): string {

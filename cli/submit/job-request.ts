@@ -1,6 +1,6 @@
 import { basename, dirname, resolve } from 'node:path';
 import type { Invocation } from '#cli/core/command.ts';
-import { describeError, Failure } from '#cli/core/failure.ts';
+import { describeFileError, Failure } from '#cli/core/failure.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes } from '#cli/submit/job-file.ts';
 import { dryRunUri, type PackageSource } from '#cli/submit/package-source.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
@@ -69,7 +69,7 @@ export async function readConfigFile(path: string, given = 'the path'): Promise<
     const bytes = await readJobFileBytes(path);
     return { text: decodeJobFile(bytes), fileName, folder: dirname(path), reading: readJobFile(bytes, { fileName }) };
   } catch (error) {
-    throw new Failure(`The job file ${path} cannot be read (${describeError(error)}): check ${given}.`);
+    throw new Failure(`The job file ${path} cannot be read (${describeFileError(error)}): check ${given}.`);
   }
 }
 

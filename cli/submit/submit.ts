@@ -4,6 +4,7 @@ import { reportInterruption } from '#cli/client/follow-job.ts';
 import { createObjectClient, type ObjectClient } from '#cli/client/object-client.ts';
 import type { ExitCode, Invocation } from '#cli/core/command.ts';
 import { rejectOtherProject } from '#cli/core/gcloud-flags.ts';
+import { describePriceAndLimit } from '#cli/render/describe-price.ts';
 import { describeProblem, describeReport, describeWarnings } from '#cli/render/describe-report.ts';
 import { describeTuningPlan } from '#cli/render/describe-tuning-plan.ts';
 import { describePlan, describeUnchecked } from '#cli/render/describe-validation.ts';
@@ -45,8 +46,6 @@ export type Submitted = {
 };
 
 type SubmitOptions = {
-  /** Returns lines to print before anything is sent. */
-  readonly announce: (spec: JobSpec) => readonly string[];
   /** Returns the exit code, once the job was accepted. */
   readonly follow: (submitted: Submitted) => Promise<ExitCode>;
 };
@@ -55,7 +54,7 @@ type SubmitOptions = {
 export async function submit(
   invocation: Invocation,
   given: JobRequest,
-  options: SubmitOptions = { announce: () => [], follow: (submitted) => followIfAsked(invocation, submitted) },
+  options: SubmitOptions = { follow: (submitted) => followIfAsked(invocation, submitted) },
 ): Promise<ExitCode> {
   const { io, print } = invocation;
   rejectConflictingFlags(invocation);
@@ -74,7 +73,7 @@ export async function submit(
     return 1;
   }
   const hasTimeLimit = validated.draft?.maxRunningTime !== undefined;
-  for (const line of [...options.announce(spec), ...describeTuningPlan(spec, { hasTimeLimit })]) {
+  for (const line of [...describePriceAndLimit(spec), ...describeTuningPlan(spec, { hasTimeLimit })]) {
     io.stderr.write(`${line}\n`);
   }
   await confirmMisplaced(invocation, request.packages);

@@ -7,6 +7,7 @@ import { type PackageSource, readArchives } from '#cli/submit/package-source.ts'
 import { writeOverrides } from '#cli/submit/write-overrides.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { joinList } from '#shared/job-file/flags/flag-values.ts';
+import { suggestJobId } from '#shared/job-file/validation/check-names.ts';
 
 const COMMAND = 'jobs submit training';
 
@@ -46,7 +47,9 @@ export function trainingRequestOf(
 function readJobId(jobId: string): string {
   if (!JOB_ID_PATTERN.test(jobId)) {
     throw new UsageFailure(
-      `'${jobId}' is not a valid job id: use a letter followed by letters, digits and underscores, at most 128 characters.`,
+      /[./]/.test(jobId)
+        ? `'${jobId}' is not a valid job id. A job file is passed with --config, a folder or a .py file with --package-path; an id looks like ${suggestJobId(jobId)}.`
+        : `'${jobId}' is not a valid job id: use a letter followed by letters, digits and underscores, at most 128 characters. For example: ${suggestJobId(jobId)}`,
     );
   }
   return jobId;

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGsUri, readGsUri } from '#cli/client/gs-uri.ts';
 import type { ObjectClient } from '#cli/client/object-client.ts';
-import { Failure } from '#cli/core/failure.ts';
+import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import type { BuiltPackage } from '#cli/submit/build-packages.ts';
 import type { PackageSource } from '#cli/submit/package-source.ts';
+import { suggestFreeJobId } from '#shared/domain/free-job-id.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX, type Report, reportSchema } from '#shared/protocol/report.ts';
@@ -37,7 +38,8 @@ export async function uploadJobFile(
   }
   const earlier = await readReport(client, reportOf(object));
   if (earlier === undefined || earlier.verdict === 'ACCEPTED') {
-    throw new Failure(`Job ${jobId} already exists (${toGsUri(object)}): choose another job id.`);
+    const free = await suggestFreeJobId(jobId, (id) => isJobIdTaken(client, { bucket, jobId: id }));
+    throw new Failure(`Job ${jobId} already exists (${toGsUri(object)}): choose another job id${free}.`);
   }
   // Deleted first, so that it cannot be mistaken for the verdict on the new upload.
   await client.delete(reportOf(object));
@@ -135,5 +137,12 @@ export async function uploadPackages(
 
 /** Parses `gs://bucket`, `gs://bucket/` or a bucket name. */
 export function readStagingBucket(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : readGsUri(isGsUri(text) ? text : `gs://${text}`).bucket;
+  if (text === undefined) {
+    return undefined;
+  }
+  const { bucket, name } = readGsUri(isGsUri(text) ? text : `gs://${text}`);
+  if (name !== '') {
+    throw new UsageFailure(`--staging-bucket takes a bucket without a folder: write gs://${bucket}.`);
+  }
+  return bucket;
 }

@@ -1,6 +1,8 @@
 import { type Price, priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
+import { MAX_RUNNING_MS_DEFAULT } from '#shared/domain/job-spec.ts';
 import type { Role } from '#shared/domain/replica-name.ts';
 import type { Parameter, Study } from '#shared/domain/study.ts';
+import { parseDurationMs } from '#shared/job-file/draft/duration.ts';
 import {
   type Count,
   type Dialect,
@@ -51,6 +53,8 @@ export type JobFilePrice = {
   readonly onDemandPerHour: number | null;
   readonly spotPerHour: number | null;
   readonly vertexPerHour: number | null;
+  /** The time limit of the job, or of each trial. */
+  readonly maxRunningMs: number;
   readonly asOf: Price['asOf'];
   readonly region: Price['region'];
 };
@@ -118,7 +122,7 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
     trials: trialsOf(draft),
     parameters: check.study?.parameters ?? [],
     start: check.study?.start,
-    price: check.plan && describePrice(check.plan, parallelTrials(trialsOf(draft))),
+    price: check.plan && describePrice(check.plan, draft),
     plan: check.plan,
     images: imagesOf(draft),
     network: {
@@ -176,7 +180,8 @@ function parallelTrials(trials: Trials | null): number {
   return Math.min(parallel, trials?.max ?? parallel);
 }
 
-function describePrice({ groups, provisioningModel }: JobPlan, trialCount: number): JobFilePrice {
+function describePrice({ groups, provisioningModel }: JobPlan, draft: JobDraft): JobFilePrice {
+  const trialCount = parallelTrials(trialsOf(draft));
   const requested = groups.map((group) => ({ ...group, count: group.count * trialCount }));
   const machines = requested.map((group) => ({ ...group, provisioningModel: null }));
   const onDemand = priceOf(machines, 'STANDARD');
@@ -186,6 +191,7 @@ function describePrice({ groups, provisioningModel }: JobPlan, trialCount: numbe
     onDemandPerHour: onDemand.perHourUsd,
     spotPerHour: priceOf(machines, 'SPOT').perHourUsd,
     vertexPerHour: vertexPriceOf(machines).perHourUsd,
+    maxRunningMs: parseDurationMs(draft.maxRunningTime?.value ?? '') ?? MAX_RUNNING_MS_DEFAULT,
     asOf: onDemand.asOf,
     region: onDemand.region,
   };

@@ -59,6 +59,10 @@ const FLAGS: readonly Row[] = [
   ['--image|--image-uri|--container-image-uri', 'Use `{--master-image-uri VALUE}`.'],
   ['--timeout|--time|--max-run', 'Use `{--max-runtime VALUE}`.'],
   ['-e|--environment', 'Use `{--env VALUE}`.'],
+  [
+    'secrets create --value|secrets create --from-literal',
+    'Use `--data-file=FILE`, or `--data-file=-` for standard input.',
+  ],
   ['--secret', 'Use `{--set-secrets VALUE}`.'],
   ['--output-dir|--output-path|--base-output-dir', 'Use `{--job-dir VALUE}`.'],
   ['--hyper-parameters|--script-args', 'Arguments of the program follow `--`: dropforge run FOLDER -- --epochs 5.'],
@@ -67,6 +71,7 @@ const FLAGS: readonly Row[] = [
   ['-n|--namespace', 'There is no namespace VALUE: `{}`.'],
   ['-o wide|--output wide', 'Everything is shown without VALUE: `{}`.'],
   ['-o|--output', 'Use `{--format VALUE}`.'],
+  ['--json', 'Use `{--format json}`.'],
   ['-l|--selector', 'Use `{--filter labels.VALUE}`.'],
   ['--state|--status', 'Use `{--filter state=VALUE}`.'],
   ['-f|--filename|--file', 'Use `{--config VALUE}`.'],

@@ -32,7 +32,7 @@ export function readPairs(flagName: string, text: string): Readonly<Record<strin
   const pairs = splitList(text).map((pair) => {
     const [key = '', ...value] = pair.split('=');
     if (key.trim() === '' || value.length === 0) {
-      throw new InvalidFlagError(`--${flagName} ${text}: '${pair}' is not KEY=VALUE.`);
+      throw new InvalidFlagError(`--${flagName} ${text}: '${pair}' is not KEY=VALUE (--help shows the form).`);
     }
     return [key.trim(), value.join('=').trim()] as const;
   });

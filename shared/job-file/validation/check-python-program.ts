@@ -48,7 +48,7 @@ export function checkPythonProgram(
     : (defaults.packageUris ??
       rejectMissing(
         pathOf('packageUris'),
-        'Write the gs:// URI of the package, or its path relative to the job file. A folder is one archive: `tar -czf mine.tar.gz FOLDER`, with its job file at the root of the folder.',
+        'Write the gs:// URI of the package, or its path relative to the job file (--package-path on a command line). A folder is one archive: `tar -czf mine.tar.gz FOLDER`, with its job file at the root of the folder.',
         findings,
       ));
   const command = checkArguments(program.command ?? [], findings);
@@ -74,7 +74,8 @@ function moduleOf(
   findings: Findings,
 ): string | null {
   return pythonModule === undefined
-    ? (defaults.pythonModule ?? rejectMissing(path, 'Write the module to run, such as trainer.task.', findings))
+    ? (defaults.pythonModule ??
+        rejectMissing(path, 'Write the module to run, such as trainer.task (--module-name).', findings))
     : checkModule(pythonModule, findings);
 }
 

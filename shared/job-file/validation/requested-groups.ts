@@ -194,11 +194,6 @@ function aiPlatformGroups(draft: JobDraft, findings: Findings): readonly Request
     // Machines without a tier mean CUSTOM; further problems of the custom machines are not reported until it is given.
     return scaleTier === undefined ? customGroups(draft, tier, createFindings(findings)) : groups.map(toRequested);
   }
-  if (scaleTier === undefined) {
-    const message = `No scale tier is given: the job gets ${TIER_DEFAULT}, one machine without GPUs.`;
-    const remedy = 'Write scaleTier to make the choice explicit.';
-    findings.warnings.push({ code: 'DEFAULT_SCALE_TIER', message, remedy, ...locationOf(tier) });
-  }
   return groups.map(toRequested);
 
   function toRequested(group: ScaleTierGroup): RequestedGroup {
@@ -250,7 +245,7 @@ function customMaster(master: PoolDraft, tier: Located<string>, findings: Findin
   }
   if (!isUnread(master, 'masterType', findings)) {
     const message = 'The scale tier CUSTOM requires a masterType.';
-    const remedy = 'Write masterType, such as n1-standard-8.';
+    const remedy = 'Write masterType (--master-machine-type), such as n1-standard-8.';
     findings.problems.push({ code: 'MASTER_TYPE_MISSING', message, remedy, ...locationOf(tier) });
   }
   return 'INVALID';

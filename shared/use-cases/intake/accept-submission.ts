@@ -1,5 +1,6 @@
 import { priceOf } from '#shared/catalog/price.ts';
 import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
+import { suggestFreeJobId } from '#shared/domain/free-job-id.ts';
 import type { JobSource } from '#shared/domain/job.ts';
 import { createRecord, type Machine, publishOutbox } from '#shared/machine/machine.ts';
 import type { MachineRecord } from '#shared/machine/record-store.ts';
@@ -70,14 +71,12 @@ function limitedRecordIn<Item extends MachineRecord & Limited, Effect>(
 async function findOther(ports: AcceptPorts, { spec, source }: Accepted): Promise<Problem | null> {
   const { jobId } = spec;
   const existing = await readSubmitted(ports, jobId);
-  return existing === undefined || isSameSubmission(existing.source, source)
-    ? null
-    : {
-        code: 'JOB_ID_TAKEN',
-        message: `A job ${jobId} already exists (${updateOf(existing).state}, from ${existing.source.uri}) and was not changed.`,
-        remedy: 'Set another jobId and upload the file again.',
-        path: 'jobId',
-      };
+  if (existing === undefined || isSameSubmission(existing.source, source)) {
+    return null;
+  }
+  const free = await suggestFreeJobId(jobId, async (id) => (await readSubmitted(ports, id)) !== undefined);
+  const message = `A job ${jobId} already exists (${updateOf(existing).state}, from ${existing.source.uri}) and was not changed.`;
+  return { code: 'JOB_ID_TAKEN', message, remedy: `Set another jobId${free}, and submit it again.`, path: 'jobId' };
 }
 
 /** The submission of another user is a different one, even if it is equal: its job is not this user's. */

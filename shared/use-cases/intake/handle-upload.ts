@@ -1,11 +1,9 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
-import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import type { Submission, SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import {
   classifyUpload,
-  fileNameOf,
   folderOf,
   type Upload,
   type UploadedJobFile,
@@ -13,6 +11,7 @@ import {
 import { redeliverIfTransient, reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
 import { reportedUpload } from '#shared/use-cases/intake/reported-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
+import { jobIdOfUpload } from '#shared/use-cases/intake/upload-names.ts';
 
 /**
  * Handles an object that was finalized in the upload bucket: classifies it, submits the job files that it brings or
@@ -61,22 +60,8 @@ function submissionOf({ upload, ...jobFile }: UploadedJobFile, times: Times): Su
   return {
     ...jobFile,
     packageBase: `gs://${upload.bucket}/${folderOf(upload.name)}`,
-    fallbackJobId: fallbackJobIdOf(upload),
+    fallbackJobId: jobIdOfUpload(upload.name, upload.generation),
     source: { uri: toGsUri(upload), deliveryId: upload.generation, reportUri: `${toGsUri(upload)}${REPORT_SUFFIX}` },
     ...times,
   };
-}
-
-/**
- * The job id for a file that sets none: derived from the upload's name and generation, so equal for every delivery. It
- * is short enough for a tuning, and not that of a trial.
- */
-function fallbackJobIdOf({ name, generation }: ObjectInfo): string {
-  const stem = fileNameOf(name).replace(/\.(tar\.gz|[a-z0-9]+)$/i, '');
-  const letters = stem
-    .replace(/\W+/g, '_')
-    .replace(/^[^A-Za-z]+/, '')
-    .slice(0, 90)
-    .replace(/_trial$/, '_trials');
-  return `${letters === '' ? 'job' : letters}_${generation}`;
 }

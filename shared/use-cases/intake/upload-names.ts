@@ -27,3 +27,18 @@ export const isReportedAlone = (name: string): boolean =>
 /** Whether an upload of this name certainly gets a report. */
 export const isAlwaysReported = (name: string): boolean =>
   isAtRoot(name) || isNamedAsJobFile(name) || PACKAGE_NAME.test(name);
+
+/**
+ * The job id for a file that sets none: derived from the upload's name and its generation or id, so equal for every
+ * delivery. It is short enough for a tuning, and not that of a trial.
+ */
+export function jobIdOfUpload(name: string, suffix: string): string {
+  const letters = name
+    .replace(/^.*\//s, '')
+    .replace(/\.(tar\.gz|[a-z0-9]+)$/i, '')
+    .replace(/\W+/g, '_')
+    .replace(/^[^A-Za-z]+/, '')
+    .slice(0, 90)
+    .replace(/_trial$/, '_trials');
+  return `${letters === '' ? 'job' : letters}_${suffix}`;
+}

@@ -8,6 +8,7 @@ import type { SubmissionVerdict, ValidateUpload } from '#shared/protocol/submiss
 import type { Submission } from '#shared/use-cases/intake/check-submission.ts';
 import { findEnclosedJobFile } from '#shared/use-cases/intake/classify-upload.ts';
 import { type ParsedJob, parseJob } from '#shared/use-cases/intake/parsed-job.ts';
+import { jobIdOfUpload } from '#shared/use-cases/intake/upload-names.ts';
 
 /** A package with the job file that its job is started from: the given one, or that in its root. */
 export type PackageToSubmit = {
@@ -40,7 +41,7 @@ export function submissionOf(parsed: ParsedJob, { report, info, uploadId }: Uplo
     ...parsed,
     packageBase: uri.slice(0, uri.lastIndexOf('/') + 1),
     enclosingPackage: { uri, info, report },
-    fallbackJobId: `job_${uploadId}`,
+    fallbackJobId: jobIdOfUpload(info.name, uploadId.slice(0, 8)),
     source: { uri, deliveryId: info.generation, reportUri: '' },
     now,
   };

@@ -50,6 +50,7 @@ export function describeMistakes(area: string, mistakes: readonly Mistake[]): vo
     secretManager = createServer(getRequestListener(createSecretManagerServer(secrets, 'test-project').fetch));
     const address = `http://${HOST}:${await listen(secretManager, 0)}`;
     await writeEndpoints(cloud.dataDir, { ...cloud.endpoints, secretManager: address });
+    cloud.vms.push({ vmName: 'vm-1', jobId: 'digits_2', zone: 'z', instanceId: '17', attempt: 1, status: 'RUNNING' });
     cloud.jobs.set('digits', [viewOf('digits')]);
     cloud.jobs.set('digits_2', [viewOf('digits_2', { state: 'RUNNING', endTime: null, replicas: [replicaOf()] })]);
     for (const name of ['digits/model/weights.npz', 'digits/model/config.json', 'digits/log.txt']) {

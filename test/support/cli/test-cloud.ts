@@ -145,9 +145,12 @@ function createApi(
     const error = { code: 404, message: 'There is no such job.', remedy: 'List the jobs to see their ids.' };
     return view === undefined ? context.json({ error }, 404) : context.json(view);
   });
-  app.post('/v1/jobs/:target', (context) =>
-    context.json(jobs.get(context.req.param('target').replace(':cancel', ''))?.[0]),
-  );
+  app.post('/v1/jobs/:target', (context) => {
+    const view = jobs.get(context.req.param('target').replace(':cancel', ''))?.[0];
+    return view === undefined
+      ? context.json({ error: { code: 404, message: 'There is no such job.' } }, 404)
+      : context.json(view);
+  });
   app.get('/v1/jobs/:jobId/history', (context) =>
     history.length === 0
       ? context.json({ error: { code: 404, message: 'Not found.' } }, 404)

@@ -88,7 +88,9 @@ describe('dropforge custom-jobs create', () => {
         'scipy;rich',
       ),
     );
-    expect(stderr).toBe('');
+    expect(stderr).toMatch(
+      /^Price on Google Cloud: \$[\d.]+ per hour, at most \$[\d.]+ in its limit of 7 d \(.*\)\.\n$/,
+    );
     expect(stdout).toContain('Job Run_1 ACCEPTED');
     expect(code).toBe(0);
     expect(await readSent('Run_1')).toEqual({

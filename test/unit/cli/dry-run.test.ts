@@ -86,7 +86,7 @@ describe('dropforge jobs submit training --dry-run', () => {
   });
 
   it.each([
-    ['--set-secrets=HF_TOKEN', 2, "--set-secrets HF_TOKEN: 'HF_TOKEN' is not KEY=VALUE."],
+    ['--set-secrets=HF_TOKEN', 2, "--set-secrets HF_TOKEN: 'HF_TOKEN' is not KEY=VALUE (--help shows the form)."],
     ['--set-secrets=RANK=hf-token', 1, 'RESERVED_VARIABLE'],
     ['--set-secrets=/run/key=hf-token', 1, 'INVALID_ENVIRONMENT'],
   ])('rejects %s with the reason', async (flag, code, reason) => {

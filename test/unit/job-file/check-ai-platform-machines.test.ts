@@ -14,9 +14,9 @@ describe('scale tiers', () => {
     expect(problemsOf(text)).toEqual([]);
   });
 
-  it('defaults to BASIC, with a warning', () => {
+  it('defaults to BASIC, as gcloud does, without a warning', () => {
     expect(planOf('trainingInput: {args: [a]}')).toEqual(['master 1 n1-standard-4']);
-    expect(warningsOf('trainingInput: {args: [a]}')).toEqual(['DEFAULT_SCALE_TIER trainingInput.scaleTier']);
+    expect(warningsOf('trainingInput: {args: [a]}')).toEqual([]);
   });
 
   it.each([

@@ -47,6 +47,7 @@ describe('validateJobFile', () => {
       onDemandPerHour: 2.91999,
       spotPerHour: 1.05256,
       vertexPerHour: 3.357988,
+      maxRunningMs: 604_800_000,
       asOf: '2026-11-20',
       region: 'us-central1',
     });

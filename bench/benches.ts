@@ -12,6 +12,7 @@ import { benchPackageStart } from './package-start.ts';
 import { benchPageCharts } from './page-charts.ts';
 import { benchPageJobs } from './page-jobs.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
+import { benchProgramStart } from './program-start.ts';
 import { benchReconcileReads } from './reconcile-reads.ts';
 import { benchSharedOutputs } from './shared-outputs.ts';
 import { benchTransfers } from './transfers.ts';
@@ -34,6 +35,10 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   },
   reconcile: { what: 'reads of a reconcile tick with 10,000 healthy replicas', measure: benchReconcileReads },
   start: { what: "time and memory from a function's start to its first response", measure: benchFunctionStart },
+  program: {
+    what: 'start of the installed program next to Node.js, its size, and the time to the first model',
+    measure: benchProgramStart,
+  },
   packages: { what: 'first and second start of jobs with the same requirements', measure: benchPackageStart },
   containers: { what: 'start and throughput of a program in a container (needs Docker)', measure: benchContainers },
   logs: { what: 'time of programs that log much, next to `cat`', measure: benchLogSpeed },

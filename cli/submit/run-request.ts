@@ -37,7 +37,7 @@ export async function readRunRequest(invocation: Invocation): Promise<JobRequest
   }
   const packages = namesPackages(program.file) ? [] : [{ kind: 'FOLDER', path: program.path } as const];
   const { draft } = program.file.reading;
-  const name = flag('name') ?? draft?.jobId?.value ?? draft?.displayName?.value ?? nameOf(path, program);
+  const name = flag('name') ?? draft?.jobId?.value ?? draft?.displayName?.value ?? nameOf(path);
   return withFreeName(trainingRequestOf(invocation, { file: program.file, jobId: toJobId(name), packages, notes: [] }));
 }
 
@@ -90,10 +90,10 @@ function namesPackages({ reading: { draft } }: ConfigFile): boolean {
   return packageUris !== undefined || (imageUri !== undefined && pythonModule === undefined);
 }
 
-/** The job is named after the folder, or the script or job file if it has another name than `job`. */
-function nameOf(path: string, program: Program): string {
-  const stem = basename(path, extname(path));
-  return path === program.path || JOB_FILE_NAMES.includes(basename(path)) ? basename(program.path) : stem;
+/** The name of the folder, or of the script or job file unless that has the usual one. */
+function nameOf(path: string): string {
+  const name = basename(path);
+  return JOB_FILE_NAMES.includes(name) ? basename(dirname(path)) : name.replace(/\.(py|ya?ml|json)$/, '');
 }
 
 /** A letter, then letters, digits and underscores. */

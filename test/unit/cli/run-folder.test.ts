@@ -125,6 +125,18 @@ describe('dropforge run', () => {
     });
   });
 
+  it.each([
+    ['mine/train.py', 'train'],
+    ['mine/fast.yaml', 'fast'],
+    ['mine/job.yaml', 'mine'],
+    ['2nd-try.v1', 'job_2nd_try_v1'],
+  ])('names the job of %s %s', async (operand, jobId) => {
+    const job = 'module: train\n';
+    await write({ 'mine/train.py': '', 'mine/fast.yaml': job, 'mine/job.yaml': job, '2nd-try.v1/train.py': '' });
+    const { stdout } = await run(operand, '--dry-run', '--format=json');
+    expect(JSON.parse(stdout).spec.jobId).toBe(jobId);
+  });
+
   it('runs a container without a package', async () => {
     await write({ 'mine/job.yaml': 'image: gcr.io/p/image:1\n' });
     await run('mine/job.yaml');

@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
+import { text as readText } from 'node:stream/consumers';
 import * as z from 'zod';
 import type { Denial } from '#cli/client/describe-denial.ts';
 import { Failure, NotFound, RetryableFailure } from '#cli/core/failure.ts';
@@ -89,15 +90,6 @@ function describeErrorResponse(
   }
   const { message, remedy } = problem.data.error;
   return remedy === undefined ? message : `${message} ${remedy}`;
-}
-
-async function readText(message: IncomingMessage): Promise<string> {
-  message.setEncoding('utf8');
-  const parts: string[] = [];
-  for await (const part of message) {
-    parts.push(part);
-  }
-  return parts.join('');
 }
 
 function describeCause(error: unknown): string {

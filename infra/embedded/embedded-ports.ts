@@ -124,7 +124,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     // This machine may also send to itself, and to private networks.
     sender: createNotificationSender({ allowsPrivateAddresses: true }),
     secrets: secretReader,
-    ...(await openIntake(options, secretReader, { uploadBucket, jobsBucket })),
+    ...(await openIntake(options, secrets, { uploadBucket, jobsBucket })),
     clock,
     logger,
     timeouts: { ...config.timeouts, controlPlaneTimeoutMs: config.controlPlaneTimeoutSeconds * 1_000 },
@@ -178,13 +178,20 @@ function createBuckets(objects: EmbeddedObjectStore, config: EmbeddedConfig, nam
 /** On this machine, registries of private networks and of this machine are read, too. */
 async function openIntake(
   { config, environment }: Options,
-  secrets: SecretReader,
+  secrets: SecretStore,
   buckets: Pick<FunctionPorts['intake'], 'uploadBucket' | 'jobsBucket'>,
 ): Promise<Pick<FunctionPorts, 'registry' | 'intake'>> {
   const network = { allowsPrivateAddresses: true, proxyEnvironment: environment };
   return {
-    registry: createImageRegistry(credentialsFromSecrets(config.registries, secrets), network),
-    intake: await readEmbeddedIntakeSettings(config, buckets, environment),
+    registry: createImageRegistry(credentialsFromSecrets(config.registries, readerOf(secrets)), network),
+    intake: {
+      ...(await readEmbeddedIntakeSettings(config, buckets, environment)),
+      secretNames: {
+        has: async ({ project, secret, version }) =>
+          [null, config.projectId].includes(project) && secrets.access(secret, version) !== undefined,
+        createCommand: (name) => `printf %s VALUE | dropforge secrets create ${name} --data-file=-`,
+      },
+    },
   };
 }
 

@@ -102,14 +102,12 @@ describe('secrets of jobs', () => {
     await rm(work, { recursive: true });
   });
 
-  it('fail their job if they are missing, with a cause and a remedy', async () => {
+  it('are looked for before a VM is created, and a missing one rejects the submission with what to do', async () => {
     await cloud.upload('none.tar.gz', await packProgram(PROVES, own('none', { ...SECRETS, HF_TOKEN: 'hf-token:3' })));
 
-    const job = await cloud.awaitJob('none');
-    expect(job).toMatchObject({ state: 'FAILED', attempt: 1, cause: { code: 'SECRET_UNAVAILABLE' } });
-    expect(job.cause?.message).toContain('Secret hf-token, version 3 in project dropforge-local, for HF_TOKEN');
-    expect(job.cause?.evidence.join('\n')).toContain('gcloud secrets versions add hf-token');
-    expect(job.cause?.remedy).toContain('dropforge secrets create');
-    expect(await cloud.readObject(cloud.endpoints.jobsBucket, 'none/model')).toBeUndefined();
+    const { verdict, problems } = await cloud.awaitReport('none.tar.gz.report.json');
+    expect([verdict, problems.map(({ code }) => code)]).toEqual(['REFUSED', ['SECRET_MISSING']]);
+    expect(problems[0]?.message).toContain('hf-token, version 3, of the variable HF_TOKEN does not exist');
+    expect(problems[0]?.remedy).toContain('dropforge secrets create hf-token');
   });
 });

@@ -7,6 +7,7 @@ import { checkAccount, jobsBucketOf } from '#shared/use-cases/intake/checks/acco
 import type { RuntimeFound } from '#shared/use-cases/intake/checks/intake-settings.ts';
 import { checkKmsKey } from '#shared/use-cases/intake/checks/kms-key.ts';
 import { checkNetwork, resolveNetwork } from '#shared/use-cases/intake/checks/network.ts';
+import { checkSecretNames } from '#shared/use-cases/intake/checks/secret-names.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { located } from '../../support/job-file/located.ts';
 import { runCheck } from '../../support/use-cases/run-check.ts';
@@ -280,5 +281,37 @@ describe('the lists of a deployment', () => {
     ['a person', 'someone@example.com'],
   ])('cannot contain %s', (_, email) => {
     expect(jobRightsSchema.safeParse({ accounts: { [email]: { bucket: 'p-jobs-1' } } }).success).toBe(false);
+  });
+});
+
+describe('the names of secrets', () => {
+  const secrets = { HF_TOKEN: { project: null, secret: 'hf-token', version: 'latest' } };
+  const check = (names: readonly string[]) =>
+    runCheck(
+      checkSecretNames,
+      { spec: { ...queuedJob().spec, secrets } },
+      {
+        intake: {
+          secretNames: {
+            has: async ({ secret }) => names.includes(secret),
+            createCommand: (name) => `dropforge secrets create ${name} --data-file=-`,
+          },
+        },
+      },
+    );
+
+  it('are looked up before a VM is created, and a missing one is answered with the command that creates it', async () => {
+    expect((await check(['hf-token'])).problems).toEqual([]);
+    expect((await check([])).problems).toEqual([
+      {
+        code: 'SECRET_MISSING',
+        message: 'The secret hf-token, version latest, of the variable HF_TOKEN does not exist.',
+        remedy: 'Correct its name, or create it: dropforge secrets create hf-token --data-file=-',
+      },
+    ]);
+  });
+
+  it('are not looked up in a deployment that cannot tell them', async () => {
+    expect((await runCheck(checkSecretNames, { spec: { ...queuedJob().spec, secrets } })).problems).toEqual([]);
   });
 });

@@ -15,6 +15,7 @@ import { checkParallelTrials } from '#shared/use-cases/intake/checks/parallel-tr
 import { checkPrograms } from '#shared/use-cases/intake/checks/programs.ts';
 import { checkResumedTuning } from '#shared/use-cases/intake/checks/resumed-tuning.ts';
 import { checkRuntime } from '#shared/use-cases/intake/checks/runtime.ts';
+import { checkSecretNames } from '#shared/use-cases/intake/checks/secret-names.ts';
 import { checkShellAccess } from '#shared/use-cases/intake/checks/shell-access.ts';
 import { checkVmConfig } from '#shared/use-cases/intake/checks/vm-config.ts';
 import { checkVmLimits } from '#shared/use-cases/intake/checks/vm-limits.ts';
@@ -43,6 +44,7 @@ const CHECKS: readonly Row[] = [
   { check: checkVmLimits },
   { check: checkChannels },
   { check: checkAccount },
+  { check: checkSecretNames },
   { check: checkNetwork },
   { check: checkKmsKey },
   { check: checkRuntime },

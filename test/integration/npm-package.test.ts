@@ -3,15 +3,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type InstalledPackage, installPackage, packPackage } from '#infra/tools/release/install-package.ts';
+import { leaveOut } from '../support/run/leave-out.ts';
+import { hasTerraform } from '../support/terraform/terraform.ts';
+import { playInShell, readTutorials } from '../support/tutorial/tutorials.ts';
 
 const INSTALLED_BYTES_MAX = 60e6;
 
+const tutorials = (await readTutorials()).filter(({ needsTorch }) => !needsTorch);
+const playable = tutorials.filter(({ needsTerraform }) => !needsTerraform || hasTerraform());
+if (playable.length < tutorials.length) {
+  leaveOut('terraform', 'the tutorial to Google Cloud');
+}
+
 let folder: string;
+let tarball: string;
 let installed: InstalledPackage;
 let files: readonly string[];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dropforge-package-'));
-  installed = await installPackage(await packPackage(folder), folder);
+  tarball = await packPackage(folder);
+  installed = await installPackage(tarball, folder);
   files = await readdir(installed.directory, { recursive: true });
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -59,5 +70,11 @@ describe('the npm package, installed without a registry in an empty home', () =>
     await writeFile(join(directory, 'terraform/agent.tf'), '# mine');
     await expect(write()).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('terraform/agent.tf') });
     expect(await readFile(join(directory, 'terraform/agent.tf'), 'utf8')).toBe('# mine');
+  });
+});
+
+describe('a tutorial, read in an empty home with the npm package', () => {
+  it.concurrent.each(playable)('$name shows what its commands print', async (tutorial) => {
+    expect(await playInShell(tutorial, { installed, tarball })).toBe(tutorial.text);
   });
 });

@@ -1,12 +1,17 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { playTutorial } from '../support/tutorial/play-tutorial.ts';
-import { listTutorials, openTutorials } from '../support/tutorial/tutorials.ts';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { installPackage, packPackage } from '#infra/tools/release/install-package.ts';
+import { openFrameworkEnvironment } from '../support/frameworks/framework-environment.ts';
+import { playInShell, readTutorials } from '../support/tutorial/tutorials.ts';
 
 const [pattern = ''] = process.argv.slice(2);
-const tutorials = await openTutorials();
-for (const path of (await listTutorials()).filter((one) => one.includes(pattern))) {
-  const shell = await tutorials.openShell();
-  await writeFile(path, await playTutorial(await readFile(path, 'utf8'), shell));
-  await shell.close();
+const folder = await mkdtemp(join(tmpdir(), 'dropforge-package-'));
+const tarball = await packPackage(folder);
+const installed = await installPackage(tarball, folder);
+for (const tutorial of (await readTutorials()).filter(({ name }) => name.includes(pattern))) {
+  const { python } = tutorial.needsTorch ? await openFrameworkEnvironment() : {};
+  const folders = python === undefined ? [] : [dirname(python)];
+  await writeFile(tutorial.path, await playInShell(tutorial, { installed, tarball }, folders));
 }
-await tutorials.close();
+await rm(folder, { recursive: true });

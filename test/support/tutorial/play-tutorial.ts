@@ -65,7 +65,7 @@ async function playCommand({ command, shown }: Shown, shell: TutorialShell): Pro
     : await shell.run(command, interruptAt);
   // A file may end without a line break.
   const output = printed.replace(/[^\n]$/, '$&\n');
-  const isFailureShown = interrupt !== -1 || shown.some((line) => line.startsWith('error: '));
+  const isFailureShown = interrupt !== -1 || shown.some((line) => /^ *error\b/.test(line));
   const isExpected = ENDLESS.test(command) ? code === null : (code === 0) !== isFailureShown;
   if (isExpected && patternOf(shown).test(output)) {
     return shown;

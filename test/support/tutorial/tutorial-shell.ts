@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 /** Variables of the tests that a user has as well: pip's indexes, certificates, the folder of temporary files. */
 const INHERITED = /^(PIP_\w+|SSL_\w+|\w+_PROXY|\w+_proxy|LANG|TMPDIR)$/;
@@ -10,7 +11,7 @@ const INHERITED = /^(PIP_\w+|SSL_\w+|\w+_PROXY|\w+_proxy|LANG|TMPDIR)$/;
 /** The home folder as pages show it. */
 const SHOWN_HOME = '/home/you';
 
-const COMMAND_MS_MAX = 60_000;
+const COMMAND_MS_MAX = 240_000;
 const START_MS_MAX = 20_000;
 
 /** Keeps folder and exported variables from one command to the next. */
@@ -70,7 +71,7 @@ export async function openTutorialShell(
         resolve(isMatched);
       };
       child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        outcome.output += text.replaceAll(home, SHOWN_HOME);
+        outcome.output += stripVTControlCharacters(text).replaceAll(home, SHOWN_HOME);
         if (pattern?.test(outcome.output)) {
           end(true);
         }

@@ -1,34 +1,59 @@
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installTarball, packTarball } from '../package/installed-program.ts';
-import { openTutorialShell, type TutorialShell } from './tutorial-shell.ts';
+import type { InstalledPackage } from '#infra/tools/release/install-package.ts';
+import { startGoogleProvider } from '../terraform/google-provider.ts';
+import { readGoogleSchema } from '../terraform/provider-schema.ts';
+import { playTutorial } from './play-tutorial.ts';
+import { openTutorialShell } from './tutorial-shell.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/tutorials/', import.meta.url));
 
-/** The paths of the pages. */
-export async function listTutorials(): Promise<readonly string[]> {
-  return (await readdir(FOLDER)).sort().map((name) => join(FOLDER, name));
-}
-
-export type Tutorials = {
-  /** A shell with the installed program, and with the file that `npm pack` writes in its folder. */
-  openShell(): Promise<TutorialShell>;
-  close(): Promise<void>;
+export type Tutorial = {
+  readonly name: string;
+  readonly path: string;
+  readonly text: string;
+  /** Whether its programs import a framework. */
+  readonly needsTorch: boolean;
+  readonly needsTerraform: boolean;
 };
 
-/** Packs and installs the program once for all pages. */
-export async function openTutorials(): Promise<Tutorials> {
-  const directory = await mkdtemp(join(tmpdir(), 'dropforge-tarball-'));
-  const tarball = await packTarball(directory);
-  const programs = await installTarball(tarball, join(directory, 'prefix'));
-  return {
-    async openShell() {
-      const shell = await openTutorialShell([programs]);
-      await copyFile(tarball, join(shell.home, basename(tarball)));
-      return shell;
-    },
-    close: () => rm(directory, { recursive: true, force: true }),
+export async function readTutorials(): Promise<readonly Tutorial[]> {
+  const names = (await readdir(FOLDER)).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const path = join(FOLDER, name);
+      const text = await readFile(path, 'utf8');
+      return { name, path, text, needsTorch: /import torch/.test(text), needsTerraform: /^\$ terraform/m.test(text) };
+    }),
+  );
+}
+
+/** The program that readers have installed, and the file that it was installed from. */
+export type Installation = { readonly installed: InstalledPackage; readonly tarball: string };
+
+/**
+ * Plays a page in a shell of its own, and returns it with the outputs of now. Terraform gets a provider that has the
+ * schema of Google's. The first folders of the PATH may have another Python.
+ */
+export async function playInShell(
+  { text, needsTerraform }: Tutorial,
+  { installed, tarball }: Installation,
+  folders: readonly string[] = [],
+): Promise<string> {
+  const provider = needsTerraform ? await startGoogleProvider(readGoogleSchema()) : undefined;
+  const variables = {
+    // A machine whose packages are in folders may have no index to wait for.
+    PIP_RETRIES: '0',
+    PIP_TIMEOUT: '5',
+    ...(provider !== undefined && { TF_REATTACH_PROVIDERS: provider.reattach, CHECKPOINT_DISABLE: '1' }),
   };
+  const shell = await openTutorialShell([...folders, join(installed.directory, '../../../bin')], variables);
+  try {
+    await copyFile(tarball, join(shell.home, basename(tarball)));
+    return await playTutorial(text, shell);
+  } finally {
+    await shell.close();
+    await provider?.close();
+  }
 }

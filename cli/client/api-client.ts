@@ -107,7 +107,11 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
       let pageToken: string | undefined;
       do {
         const pageSize = String(Math.min(JOBS_PER_PAGE_MAX, countMax - jobs.length));
-        const query = new URLSearchParams({ pageSize, ...(pageToken !== undefined && { pageToken }) });
+        const query = new URLSearchParams({
+          view: 'PROGRESS',
+          pageSize,
+          ...(pageToken !== undefined && { pageToken }),
+        });
         const page = await request(`${url}/v1/jobs?${query}`, jobListSchema);
         jobs.push(...page.jobs);
         pageToken = page.nextPageToken;
@@ -129,7 +133,7 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
     releaseVm: (jobId) => request(urlOf(jobId, ':release'), jobViewSchema, { method: 'POST' }),
     readTrials(tuningId, pageToken) {
       const pageSize = String(TRIALS_PER_PAGE_MAX);
-      const query = new URLSearchParams({ pageSize, ...(pageToken !== undefined && { pageToken }) });
+      const query = new URLSearchParams({ view: 'PROGRESS', pageSize, ...(pageToken !== undefined && { pageToken }) });
       return request(urlOf(tuningId, `/trials?${query}`), trialPageSchema);
     },
     getTrial: (tuningId, trialId) =>

@@ -2,8 +2,10 @@ import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget, type Target } from '#cli/client/find-target.ts';
 import { reportInterruption } from '#cli/client/follow-job.ts';
 import { createObjectClient, type ObjectClient } from '#cli/client/object-client.ts';
-import type { ExitCode, Invocation } from '#cli/core/command.ts';
+import type { ExitCode, Invocation, Io } from '#cli/core/command.ts';
+import { Interruption } from '#cli/core/failure.ts';
 import { rejectOtherProject } from '#cli/core/gcloud-flags.ts';
+import { orInterrupted } from '#cli/core/interruptible.ts';
 import { describePriceAndLimit } from '#cli/render/describe-price.ts';
 import { describeProblem, describeReport, describeWarnings } from '#cli/render/describe-report.ts';
 import { describeTuningPlan } from '#cli/render/describe-tuning-plan.ts';
@@ -59,7 +61,7 @@ export async function submit(
   const { io, print } = invocation;
   rejectConflictingFlags(invocation);
   const request = await withJobFilePackages(given);
-  const { validated, built } = await validateWithPackages(request);
+  const { validated, built } = await beforeSubmission(io, validateWithPackages(request));
   if (invocation.isSet('dry-run')) {
     return await showDryRun(invocation, validated, request);
   }
@@ -99,20 +101,38 @@ type Sending = Pick<Submitted, 'target' | 'client'> & {
 };
 
 /** Uploads the packages and submits the job file under a free id. Returns the id and the verdict. */
-async function send({ io, flag }: Invocation, { target, client, request, spec, built }: Sending) {
-  const { jobId, request: named } = await chooseJobId(target, { request, jobId: spec.jobId, client });
-  if (jobId !== spec.jobId) {
-    io.stderr.write(`Job ${spec.jobId} already exists: this one is submitted as ${jobId}.\n`);
-  }
-  const bucket = readStagingBucket(flag('staging-bucket')) ?? target.stagingBucket;
-  const uriOf = await uploadPackages(client, { built, jobId, bucket });
-  const text = formatSentJob({ ...writeJob(named, uriOf), git: await readGitCommit(request.packages) });
+async function send(invocation: Invocation, sending: Sending) {
+  const { io } = invocation;
+  const { target, client } = sending;
+  const { jobId, text } = await beforeSubmission(io, stage(invocation, sending));
   const source = await sendJobFile(target, { client, jobId, text });
   const work = waitForVerdict(client, source, {
     signal: io.interrupted,
     onSlow: (notice) => io.stderr.write(`${notice}\n`),
   });
   return { jobId, report: await reportInterruption(jobId, { signal: io.interrupted, work }) };
+}
+
+/** Uploads the packages. Returns a free id, and the job file that refers to them. */
+async function stage({ io, flag }: Invocation, { target, client, request, spec, built }: Sending) {
+  const { jobId, request: named } = await chooseJobId(target, { request, jobId: spec.jobId, client });
+  if (jobId !== spec.jobId) {
+    io.stderr.write(`Job ${spec.jobId} already exists: this one is submitted as ${jobId}.\n`);
+  }
+  const bucket = readStagingBucket(flag('staging-bucket')) ?? target.stagingBucket;
+  const uriOf = await uploadPackages(client, { built, jobId, bucket });
+  return { jobId, text: formatSentJob({ ...writeJob(named, uriOf), git: await readGitCommit(request.packages) }) };
+}
+
+/** Awaits work that must not lead to a job once the user has pressed Ctrl-C. */
+async function beforeSubmission<T>({ interrupted }: Io, work: Promise<T>): Promise<T> {
+  try {
+    const result = await orInterrupted(interrupted, work);
+    interrupted.throwIfAborted();
+    return result;
+  } catch (error) {
+    throw interrupted.aborted ? new Interruption('Interrupted. No job was submitted.') : error;
+  }
 }
 
 /**

@@ -123,7 +123,9 @@ function createApi(
   app.get('/v1/jobs', (context) => {
     const start = Number(context.req.query('pageToken') ?? 0);
     const end = start + Number(context.req.query('pageSize'));
-    const all = [...jobs.values()].flatMap((views) => views.slice(-1));
+    const hasProgress = context.req.query('view') === 'PROGRESS';
+    const last = [...jobs.values()].flatMap((views) => views.slice(-1));
+    const all = last.map((view) => (hasProgress ? view : { ...view, replicas: [] }));
     return context.json({
       jobs: all.slice(start, end),
       ...(end < all.length && { nextPageToken: String(end) }),

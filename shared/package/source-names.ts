@@ -1,5 +1,8 @@
-/** Never part of a package: caches, leftovers of installations, and hidden files and folders. */
-export const EXCLUDED_NAME = /^(\..*|__pycache__|.*\.py[co]|.*\.egg-info|node_modules)$/;
+/**
+ * Never part of a package: caches, leftovers of installations, hidden files and folders, and the credentials that
+ * google-github-actions/auth writes into the workspace.
+ */
+export const EXCLUDED_NAME = /^(\..*|__pycache__|.*\.py[co]|.*\.egg-info|node_modules|gha-creds-.*\.json)$/;
 
 /** Marks the folder of a virtual environment (Python's `venv`), which some projects keep beside their code. */
 export const ENVIRONMENT_FILE = 'pyvenv.cfg';

@@ -160,13 +160,14 @@ describe('a source distribution', () => {
     await expect(pack('app', options)).rejects.toThrow(/declares its own requirements: add git\+https/);
   });
 
-  it('excludes caches, hidden files and virtual environments', async () => {
+  it('excludes caches, hidden files, virtual environments and the credentials of CI', async () => {
     await write({
       'trainer/__init__.py': '',
       'trainer/__pycache__/task.cpython-311.pyc': '',
       'trainer/old.pyc': '',
       'trainer/.git/config': '',
       'trainer/.env': 'SECRET=1',
+      'trainer/gha-creds-0123456789abcdef.json': '{"credential_source": "SECRET"}',
       'trainer/.venv/pyvenv.cfg': '',
       'trainer/my-env/pyvenv.cfg': '',
       'trainer/my-env/lib/site.py': '',

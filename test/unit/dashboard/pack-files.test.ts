@@ -49,7 +49,7 @@ const pathsOf = (paths: readonly string[]) => {
 it('leaves out what the command line leaves out', () => {
   const kept = ['p/job.yaml', 'p/trainer/task.py'];
   const left = ['p/.git/config', 'p/trainer/__pycache__/task.pyc', 'p/x.egg-info/PKG-INFO', 'p/node_modules/a.js'];
-  const environment = ['p/env/pyvenv.cfg', 'p/env/lib/site.py'];
+  const environment = ['p/env/pyvenv.cfg', 'p/env/lib/site.py', 'p/gha-creds-0123456789abcdef.json'];
   expect(pathsOf([...kept, ...left, ...environment])).toEqual(['job.yaml', 'trainer/task.py']);
 });
 

@@ -61,7 +61,7 @@ export async function submit(
   const { io, print } = invocation;
   rejectConflictingFlags(invocation);
   const request = await withJobFilePackages(given);
-  const { validated, built } = await beforeSubmission(io, validateWithPackages(request));
+  const { validated, built } = await beforeSubmission(io, () => validateWithPackages(request));
   if (invocation.isSet('dry-run')) {
     return await showDryRun(invocation, validated, request);
   }
@@ -104,7 +104,7 @@ type Sending = Pick<Submitted, 'target' | 'client'> & {
 async function send(invocation: Invocation, sending: Sending) {
   const { io } = invocation;
   const { target, client } = sending;
-  const { jobId, text } = await beforeSubmission(io, stage(invocation, sending));
+  const { jobId, text } = await beforeSubmission(io, () => stage(invocation, sending));
   const source = await sendJobFile(target, { client, jobId, text });
   const work = waitForVerdict(client, source, {
     signal: io.interrupted,
@@ -124,10 +124,11 @@ async function stage({ io, flag }: Invocation, { target, client, request, spec, 
   return { jobId, text: formatSentJob({ ...writeJob(named, uriOf), git: await readGitCommit(request.packages) }) };
 }
 
-/** Awaits work that must not lead to a job once the user has pressed Ctrl-C. */
-async function beforeSubmission<T>({ interrupted }: Io, work: Promise<T>): Promise<T> {
+/** Does work that must not lead to a job once the user has pressed Ctrl-C. */
+async function beforeSubmission<T>({ interrupted }: Io, work: () => Promise<T>): Promise<T> {
   try {
-    const result = await orInterrupted(interrupted, work);
+    interrupted.throwIfAborted();
+    const result = await orInterrupted(interrupted, work());
     interrupted.throwIfAborted();
     return result;
   } catch (error) {

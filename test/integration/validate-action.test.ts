@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 
 type Step = { readonly shell: string; readonly run: string; readonly env: Readonly<Record<string, string>> };
 type Action = {
-  readonly inputs: Readonly<Record<string, { readonly default: string }>>;
+  readonly inputs: Readonly<Record<string, { readonly default?: string }>>;
   readonly runs: { readonly steps: readonly Step[] };
 };
 
@@ -22,14 +22,24 @@ beforeEach(async () => {
   action = parse(await readFile(join(ACTION, 'action.yml'), 'utf8'));
   work = await mkdtemp(join(tmpdir(), 'dropforge-action-'));
   await mkdir(join(work, 'repository'));
+  await mkdir(join(work, 'temp'));
+  await mkdir(join(work, 'bin'));
+  // Prints what it would install, and runs this checkout instead.
+  const npx = join(work, 'bin', 'npx');
+  await writeFile(
+    npx,
+    `#!/bin/sh\necho "$2" > '${join(work, 'package')}'\nshift 4\nexec '${process.execPath}' '${CLI}' "$@"\n`,
+  );
+  await chmod(npx, 0o755);
 });
 
 afterEach(async () => {
   await rm(work, { recursive: true });
 });
 
-/** Runs the steps of the action as a runner does, on a repository with these files, with this checkout as the package. */
-async function runAction(files: Readonly<Record<string, string>>, given: Readonly<Record<string, string>> = {}) {
+/** Runs the steps of the action as a runner does, on a repository with these files. */
+async function runAction(files: Readonly<Record<string, string>>, inputs: Readonly<Record<string, string>> = {}) {
+  const given: Readonly<Record<string, string>> = { dropforge: 'dropforge@0.1.0', ...inputs };
   const repository = join(work, 'repository');
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(repository, path)), { recursive: true });
@@ -37,17 +47,11 @@ async function runAction(files: Readonly<Record<string, string>>, given: Readonl
   }
   execFileSync('git', ['init', '--quiet'], { cwd: repository });
   execFileSync('git', ['add', '.'], { cwd: repository });
-  const npx = join(work, 'npx');
-  await writeFile(
-    npx,
-    `#!/bin/sh\necho "$2" > '${join(work, 'package')}'\nshift 4\nexec '${process.execPath}' '${CLI}' "$@"\n`,
-  );
-  await chmod(npx, 0o755);
   const summary = join(work, 'summary.md');
   await writeFile(summary, '');
   const results = action.runs.steps.map(({ shell, run, env }) => {
     expect([shell, run]).toEqual(['bash', expect.not.stringContaining('${{')]);
-    const inputs = Object.entries(env).map(([name, expression]) => {
+    const variables = Object.entries(env).map(([name, expression]) => {
       const input = /^\$\{\{ inputs\.(\w+) \}\}$/.exec(expression)?.[1] ?? '';
       return [name, given[input] ?? action.inputs[input]?.default];
     });
@@ -55,11 +59,13 @@ async function runAction(files: Readonly<Record<string, string>>, given: Readonl
       cwd: repository,
       encoding: 'utf8',
       env: {
-        PATH: [work, dirname(process.execPath), process.env.PATH].join(':'),
+        PATH: [join(work, 'bin'), dirname(process.execPath), process.env.PATH].join(':'),
         HOME: work,
         GITHUB_ACTION_PATH: ACTION,
         GITHUB_STEP_SUMMARY: summary,
-        ...Object.fromEntries(inputs),
+        RUNNER_TEMP: join(work, 'temp'),
+        npm_config_offline: 'true',
+        ...Object.fromEntries(variables),
       },
     });
   });
@@ -88,7 +94,7 @@ it('annotates the line of each finding, lists prices, and fails with an invalid 
   expect(summary).toMatch(
     /\n\| good&#47;job\.yaml \| valid \| 1 × n1-standard-8 with 1 × nvidia-tesla-t4 \|.*\$0\.\d\d/,
   );
-  expect(await readFile(join(work, 'package'), 'utf8')).toBe('--package=dropforge\n');
+  expect(await readFile(join(work, 'package'), 'utf8')).toBe('--package=dropforge@0.1.0\n');
 });
 
 it('succeeds with valid job files, and checks only those that are named', async () => {
@@ -132,6 +138,39 @@ it('runs, marks up and commands nothing that a name of a file or an input contai
       encoding: 'utf8',
     }),
   ).not.toContain('?? ');
+});
+
+it.each([
+  ['of that name', 'dropforge@0.1.0', 1],
+  ['of an address', 'package', 0],
+])('runs no program of a repository when npm installs a package %s', async (_, name, code) => {
+  await rm(join(work, 'bin', 'npx'));
+  const program = `#!/bin/sh\ntouch '${join(work, 'started')}'\n`;
+  const packageJson = JSON.stringify({ name: 'dropforge', version: '0.1.0', bin: 'program' });
+  await mkdir(join(work, 'package'));
+  await writeFile(join(work, 'package', 'package.json'), packageJson);
+  await writeFile(join(work, 'package', 'program'), `#!/bin/sh\nexec '${process.execPath}' '${CLI}' "$@"\n`);
+  await mkdir(join(work, 'repository', 'node_modules', '.bin'), { recursive: true });
+  await writeFile(join(work, 'repository', 'node_modules', '.bin', 'dropforge'), program, { mode: 0o755 });
+  await writeFile(join(work, 'repository', 'shell.sh'), program, { mode: 0o755 });
+  const result = await runAction(
+    {
+      'job.yaml': 'module: t\n',
+      'package.json': '{}',
+      '.npmrc': 'script-shell=./shell.sh\n',
+      'node_modules/dropforge/package.json': packageJson,
+      'node_modules/dropforge/program': program,
+    },
+    { dropforge: name === 'package' ? join(work, name) : name },
+  );
+  expect(await readdir(work)).not.toContain('started');
+  expect(result).toMatchObject({ code });
+});
+
+it('requires the package by name: no name is run that is not given', async () => {
+  expect(action.inputs.dropforge).toEqual({ description: expect.anything(), required: true });
+  const { code, stdout } = await runAction({ 'job.yaml': 'module: t\n' }, { dropforge: '' });
+  expect([code, stdout]).toEqual([1, expect.stringMatching(/^::error::The input dropforge is missing/)]);
 });
 
 it('says what is wrong if no file matches, and if the command does not run', async () => {

@@ -1,10 +1,12 @@
 // Runs `dropforge jobs validate` on the job files of a repository. No shell reads a name of a file, and no finding can
 // become a command of the workflow or markup of its summary.
 import { spawnSync } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 
 const OUTPUT_BYTES_MAX = 2 ** 26;
-const { FILES = '', PACKAGE = '', DEPLOYMENT = '', DROPFORGE = '', GITHUB_STEP_SUMMARY = '' } = process.env;
+const { FILES = '', PACKAGE = '', DEPLOYMENT = '', DROPFORGE = '' } = process.env;
+const { GITHUB_STEP_SUMMARY = '', RUNNER_TEMP = '' } = process.env;
 
 process.exitCode = validate(listFiles(FILES.split('\n').filter((pattern) => pattern.trim() !== '')));
 
@@ -19,19 +21,24 @@ function listFiles(patterns) {
 
 /** Returns the exit code. */
 function validate(files) {
-  if (files.length === 0) {
+  if (DROPFORGE === '') {
+    annotate('error', {}, 'The input dropforge is missing: name the address of a tarball of Dropforge.');
+  }
+  if (files.length === 0 || DROPFORGE === '') {
     return 1;
   }
-  const flags = [DEPLOYMENT && `--deployment=${DEPLOYMENT}`, PACKAGE && `--package=${PACKAGE}`].filter(Boolean);
+  const paths = Object.entries({ deployment: DEPLOYMENT, package: PACKAGE }).filter(([, path]) => path !== '');
+  const flags = paths.map(([name, path]) => `--${name}=${resolve(path)}`);
   const command = ['--yes', `--package=${DROPFORGE}`, '--', 'dropforge', 'jobs', 'validate', '--format=json', ...flags];
-  // A name that begins with "-" would be a flag.
-  const { status, stdout, stderr } = run('npx', [...command, ...files.map((file) => `./${file}`)]);
+  // In the repository, npm would follow its .npmrc and start the programs of its node_modules.
+  const cwd = mkdtempSync(join(RUNNER_TEMP, 'dropforge-'));
+  const { status, stdout, stderr } = run('npx', [...command, ...files.map((file) => resolve(file))], cwd);
   const found = stdout.split('\n').filter((line) => line.startsWith('{'));
-  const results = found.map((line) => JSON.parse(line));
+  const results = found.map((line) => JSON.parse(line)).map((one) => ({ ...one, file: relative('', one.file) }));
   for (const { file, errors, warnings, hints = [] } of results) {
     for (const [level, problems] of Object.entries({ error: errors, warning: warnings, notice: hints })) {
       for (const { code, line, message, remedy } of problems) {
-        annotate(level, { file: file.slice(2), line, title: code }, `${message} ${remedy}`);
+        annotate(level, { file, line, title: code }, `${message} ${remedy}`);
       }
     }
   }
@@ -44,7 +51,7 @@ function validate(files) {
 
 function summarize(results) {
   const rows = results.map(({ file, verdict, isRunnable, runs, trials, price }) => [
-    file.slice(2),
+    file,
     verdict === 'valid' && !isRunnable ? 'valid, but not supported by this version' : verdict,
     (runs ?? []).map(({ count, machineType, gpus }) => describeMachine(count, machineType, gpus)).join(', '),
     trials === null ? '' : `${trials.max ?? '?'}, ${trials.parallel ?? '?'} at a time`,
@@ -81,7 +88,7 @@ function escapeData(text) {
   return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }
 
-function run(program, args) {
-  const { error, ...result } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: OUTPUT_BYTES_MAX });
+function run(program, args, cwd = '.') {
+  const { error, ...result } = spawnSync(program, args, { cwd, encoding: 'utf8', maxBuffer: OUTPUT_BYTES_MAX });
   return error === undefined ? result : { status: 1, stdout: '', stderr: error.message };
 }

@@ -61,6 +61,13 @@ class EnvironmentTest(unittest.TestCase):
         self.assertNotIn(name, environment_of(environment={name: ''}))
         self.assertEqual(program_environment(SPEC, PATHS, {name: own})[name], own)
 
+    def test_activates_the_callback_of_transformers_unless_the_job_switches_it_off(self) -> None:
+        name = 'KUBEFLOW_TRAINER_SERVER_URL'
+        tools = {name: 'http://127.0.0.1:4'}
+        self.assertEqual(program_environment(SPEC, PATHS, tools)['KUBEFLOW_TRAINER_SERVER_TOKEN'], '/h/progress-token')
+        self.assertEqual(program_environment(SPEC, PATHS, tools)[name], 'http://127.0.0.1:4')
+        self.assertNotIn(name, program_environment(replace(SPEC, environment={name: ''}), PATHS, tools))
+
     def test_ranks_the_master_and_workers_of_a_cluster_only(self) -> None:
         cluster = {'chief': ('a:2222',), 'worker': ('b:2222', 'c:2222'), 'ps': ('d:2222',)}
         worker = environment_of(cluster=cluster, role='worker', index=1)

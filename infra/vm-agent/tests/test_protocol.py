@@ -188,7 +188,7 @@ def check_service_variables(test: unittest.TestCase, name: str) -> None:
     paths = ProgramPaths(Path('/h/venv/bin/python'), Path('/h/output'), Path('/h/m'), Path('/h/t'), ('/h/sources/0',))
     variables = program_environment(spec, paths, tool_environment({}, paths, 'vm'))
     set_names = {variable for variable in variables if not variable.startswith(prefixes)}
-    test.assertEqual(set_names, {*reserved['names'], 'PYTHONUNBUFFERED', 'MLFLOW_TRACKING_URI'})
+    test.assertEqual(set_names, {*reserved['names'], 'PYTHONUNBUFFERED', 'MLFLOW_TRACKING_URI', 'KUBEFLOW_TRAINER_SERVER_TOKEN'})
     for prefix in prefixes:
         test.assertTrue(any(variable.startswith(prefix) for variable in variables), prefix)
 

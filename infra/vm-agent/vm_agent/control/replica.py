@@ -13,6 +13,7 @@ from vm_agent.control.python_launcher import PythonLauncher
 from vm_agent.control.supervisor import POLL_SECONDS
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.paths.mount import BucketMount
+from vm_agent.metrics.program_metrics import MetricPaths
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
 from vm_agent.program.saved_uris import find_written_paths
@@ -46,8 +47,10 @@ class Replica:
         for note in config.notes:
             setup.log(note, 'WARNING')
         state.update(program_started_at=started_at)
-        # With them, the program continues from files that an earlier attempt has saved.
-        return launcher.run(secrets, config.options.resume_arguments if state.current.has_restored else ())
+        variables = self.observer.metrics.progress_server.start(MetricPaths(setup.vm.home).metrics_file.parent)
+        # With the arguments, the program continues from files that an earlier attempt has saved.
+        resume_arguments = config.options.resume_arguments if state.current.has_restored else ()
+        return launcher.run({**variables, **secrets}, resume_arguments)
 
     def _find_launcher(self) -> Launcher:
         container = self.setup.vm.config.container

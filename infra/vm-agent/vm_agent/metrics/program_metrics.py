@@ -27,6 +27,7 @@ from vm_agent.metrics.sources.log_lines import LogLines
 from vm_agent.metrics.sources.metrics_file import MetricsFile
 from vm_agent.metrics.sources.mlflow_database import MlflowDatabase
 from vm_agent.metrics.sources.output_metrics import OutputMetrics
+from vm_agent.metrics.sources.progress_server import ProgressServer
 from vm_agent.metrics.sources.source import MetricSource
 from vm_agent.program.json_file import replace_json
 
@@ -105,6 +106,7 @@ class ProgramMetrics:
         self._lines = LogLines(takes_all=settings.reads_output is True)
         self._mlflow = MlflowDatabase(paths.mlflow_database, paths.output, settings.saves_output, settings.log)
         self._hypertune = HypertuneFile(paths.hypertune_file)
+        self.progress_server = ProgressServer()
         sources: Tuple[Optional[MetricSource], ...] = (
             self._hypertune,
             self._metrics_file,
@@ -114,6 +116,7 @@ class ProgramMetrics:
             self._bucket_events,
             self._output,
             self._lines,
+            self.progress_server,
         )
         self._sources = tuple(source for source in sources if source is not None)
         self._measurements = Measurements(settings.metric_ids or ())
@@ -337,7 +340,7 @@ class ProgramMetrics:
         return round(min(now_ms, (wall_time - started_at) * 1_000))
 
     def _find_steps(self) -> Tuple[Optional[float], Optional[float]]:
-        ordered = (self._metrics_file, *self._sources)
+        ordered = (self._metrics_file, self.progress_server, *self._sources)
         step = next((source.step for source in ordered if source.step is not None), None)
         return step, next((source.steps_max for source in ordered if source.steps_max is not None), None)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.metrics.program_metrics import MLFLOW_DATABASE
+from vm_agent.metrics.sources.progress_server import TOKEN_FILE
 from vm_agent.program.network_interface import find_interface
 from vm_agent.setup.proxy_exceptions import loopback_exceptions
 
@@ -99,7 +100,11 @@ def program_environment(spec: ReplicaSpec, paths: ProgramPaths, tools: Mapping[s
     removes it; Dropforge's variables override the user's, whose exceptions of proxies get the loopback hosts.
     """
     service = _service_environment(spec, paths)
-    tools = {'MLFLOW_TRACKING_URI': f'sqlite:///{paths.metrics_file.with_name(MLFLOW_DATABASE)}', **tools}
+    tools = {
+        'MLFLOW_TRACKING_URI': f'sqlite:///{paths.metrics_file.with_name(MLFLOW_DATABASE)}',
+        'KUBEFLOW_TRAINER_SERVER_TOKEN': str(paths.metrics_file.with_name(TOKEN_FILE)),
+        **tools,
+    }
     own = expand_variables(spec.environment, {**tools, **service})
     removed = {name for name, value in own.items() if value == '' and name in tools}
     tools = {name: value for name, value in tools.items() if name not in removed}

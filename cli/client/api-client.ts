@@ -133,7 +133,7 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
     releaseVm: (jobId) => request(urlOf(jobId, ':release'), jobViewSchema, { method: 'POST' }),
     readTrials(tuningId, pageToken) {
       const pageSize = String(TRIALS_PER_PAGE_MAX);
-      const query = new URLSearchParams({ view: 'PROGRESS', pageSize, ...(pageToken !== undefined && { pageToken }) });
+      const query = new URLSearchParams({ pageSize, ...(pageToken !== undefined && { pageToken }) });
       return request(urlOf(tuningId, `/trials?${query}`), trialPageSchema);
     },
     getTrial: (tuningId, trialId) =>

@@ -22,7 +22,7 @@ const OPERANDS = [{ name: 'JOB', summary: 'job id', count: 'one' }] as const;
 const NOTES =
   'Runs in the environment of the program: its variables, its working directory, its container. On Google Cloud it uses your own gcloud (docs/shell.md). Exits with the exit code of the command.';
 
-export const execCommand: Command = {
+export const exec: Command = {
   operands: OPERANDS,
   excess: 'Write the command behind --, as in `dropforge exec JOB -- ls`.',
   example: 'digits -- nvidia-smi',

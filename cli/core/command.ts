@@ -1,7 +1,7 @@
 import type { WriteStream } from 'node:tty';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
-/** Name and summary of a command. The implementation is loaded on demand, which keeps the start fast. */
+/** Name and summary of a command, and what loads its implementation. */
 export type CommandEntry = {
   readonly name: string;
   readonly summary: string;
@@ -49,6 +49,12 @@ export type Flag = {
   /** Whether all occurrences are collected; otherwise the last one wins. */
   readonly isRepeatable?: boolean;
 };
+
+/** A flag, by its name and the placeholder of its value: `region REGION`. */
+export function defineFlag(usage: string, summary: string, others: Partial<Flag> = {}): Flag {
+  const [name = '', value] = usage.split(' ');
+  return { name, ...(value !== undefined && { value }), summary, ...others };
+}
 
 /** 0: success; 1: the command or the job failed; 2: usage error. Of `exec`, the exit code of the command in the VM. */
 export type ExitCode = number;

@@ -1,4 +1,4 @@
-import type { Flag, Invocation } from '#cli/core/command.ts';
+import { defineFlag, type Flag, type Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 
@@ -7,91 +7,59 @@ import type { Problem } from '#shared/protocol/problem.ts';
  * `IGNORED`: accepted with a note, because the job is the same without it. `REJECTED`: a usage error, because the
  * request cannot be fulfilled.
  */
-export type GcloudOnlyFlag = Omit<Flag, 'summary'> & {
-  readonly treatment: 'ACCEPTED' | 'IGNORED' | 'REJECTED';
-  readonly reason: string;
-};
+type GcloudOnlyFlag = Flag & { readonly treatment: keyof typeof TREATMENTS; readonly reason: string };
+
+const TREATMENTS = { ACCEPTED: 'accepted', IGNORED: 'no effect', REJECTED: 'rejected' } as const;
+
+/** The help text of such a flag states its treatment and the reason. */
+const treatedAs =
+  (treatment: keyof typeof TREATMENTS) =>
+  (usage: string, reason: string): GcloudOnlyFlag => ({
+    ...defineFlag(usage, `${TREATMENTS[treatment]}: ${reason}`),
+    ...{ treatment, reason },
+  });
+const accepted = treatedAs('ACCEPTED');
+const ignored = treatedAs('IGNORED');
+const rejected = treatedAs('REJECTED');
 
 /** Flags common to all gcloud commands (cloud.google.com/sdk/gcloud/reference) that this CLI does not implement. */
 const GCLOUD_WIDE_FLAGS: readonly GcloudOnlyFlag[] = [
-  { name: 'quiet', letter: 'q', treatment: 'ACCEPTED', reason: 'there are no prompts' },
-  { name: 'verbosity', value: 'LEVEL', treatment: 'ACCEPTED', reason: 'warnings and errors are always printed' },
-  {
-    name: 'user-output-enabled',
-    value: 'BOOLEAN',
-    isValueOptional: true,
-    treatment: 'IGNORED',
-    reason: 'results are always printed',
-  },
-  {
-    name: 'configuration',
-    value: 'NAME',
-    treatment: 'IGNORED',
-    reason: 'the cloud is selected by --data-dir or --deployment, not by gcloud configurations',
-  },
-  { name: 'account', value: 'ACCOUNT', treatment: 'IGNORED', reason: 'the embedded cloud has no authentication' },
-  {
-    name: 'impersonate-service-account',
-    value: 'ACCOUNT',
-    treatment: 'IGNORED',
-    reason: 'the embedded cloud has no authentication; --service-account selects the account that the job runs as',
-  },
-  {
-    name: 'access-token-file',
-    value: 'FILE',
-    treatment: 'IGNORED',
-    reason: 'the embedded cloud has no authentication',
-  },
-  { name: 'billing-project', value: 'PROJECT', treatment: 'IGNORED', reason: 'submitting a job uses no API quota' },
-  { name: 'trace-token', value: 'TOKEN', treatment: 'IGNORED', reason: 'requests are not traced' },
-  { name: 'log-http', treatment: 'IGNORED', reason: 'requests are not logged; --dry-run prints the job file' },
-  { name: 'flags-file', value: 'FILE', treatment: 'REJECTED', reason: 'flags are read from the command line only' },
-  {
-    name: 'flatten',
-    value: 'KEY',
-    treatment: 'REJECTED',
-    reason: 'results are not flattened; use --format=value(FIELD,…)',
-  },
+  { letter: 'q', ...accepted('quiet', 'there are no prompts') },
+  accepted('verbosity LEVEL', 'warnings and errors are always printed'),
+  { isValueOptional: true, ...ignored('user-output-enabled BOOLEAN', 'results are always printed') },
+  ignored('configuration NAME', 'the cloud is selected by --data-dir or --deployment, not by gcloud configurations'),
+  ignored('account ACCOUNT', 'the embedded cloud has no authentication'),
+  ignored(
+    'impersonate-service-account ACCOUNT',
+    'the embedded cloud has no authentication; --service-account selects the account that the job runs as',
+  ),
+  ignored('access-token-file FILE', 'the embedded cloud has no authentication'),
+  ignored('billing-project PROJECT', 'submitting a job uses no API quota'),
+  ignored('trace-token TOKEN', 'requests are not traced'),
+  ignored('log-http', 'requests are not logged; --dry-run prints the job file'),
+  rejected('flags-file FILE', 'flags are read from the command line only'),
+  rejected('flatten KEY', 'results are not flattened; use --format=value(FIELD,…)'),
 ];
 
-const DASHBOARD_ACCESS: GcloudOnlyFlag = {
-  name: 'enable-dashboard-access',
-  treatment: 'IGNORED',
-  reason: 'no ports of a running job are exposed',
-};
+const DASHBOARD_ACCESS = ignored('enable-dashboard-access', 'no ports of a running job are exposed');
 
 export const TRAINING_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
   {
-    name: 'use-chief-in-tf-config',
-    value: 'BOOLEAN',
     isValueOptional: true,
-    treatment: 'IGNORED',
-    reason: 'the master is always called chief in TF_CONFIG',
+    ...ignored('use-chief-in-tf-config BOOLEAN', 'the master is always called chief in TF_CONFIG'),
   },
-  { name: 'tpu-tf-version', value: 'VERSION', treatment: 'REJECTED', reason: 'TPUs are not supported' },
+  rejected('tpu-tf-version VERSION', 'TPUs are not supported'),
   ...GCLOUD_WIDE_FLAGS,
 ];
 
 export const CUSTOM_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
   DASHBOARD_ACCESS,
-  {
-    name: 'persistent-resource-id',
-    value: 'ID',
-    treatment: 'REJECTED',
-    reason: 'machines are created per job and deleted after it',
-  },
+  rejected('persistent-resource-id ID', 'machines are created per job and deleted after it'),
   ...GCLOUD_WIDE_FLAGS,
 ];
 
 /** The flags of `gcloud ai hp-tuning-jobs create`. */
 export const TUNING_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [DASHBOARD_ACCESS, ...GCLOUD_WIDE_FLAGS];
-
-const TREATMENTS = { ACCEPTED: 'accepted', IGNORED: 'no effect', REJECTED: 'rejected' } as const;
-
-/** Converts to a flag whose help text states the treatment and its reason. */
-export function toFlag({ treatment, reason, ...flag }: GcloudOnlyFlag): Flag {
-  return { ...flag, summary: `${TREATMENTS[treatment]}: ${reason}` };
-}
 
 /** Returns a note per ignored flag. Throws UsageFailure for a rejected flag; call before anything is uploaded. */
 export function checkGcloudOnlyFlags(flags: readonly GcloudOnlyFlag[], { isSet }: Invocation): readonly Problem[] {
@@ -111,23 +79,23 @@ export function checkGcloudOnlyFlags(flags: readonly GcloudOnlyFlag[], { isSet }
 }
 
 const LIST_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
-  { name: 'region', value: 'REGION', treatment: 'IGNORED', reason: 'the list includes all regions' },
-  { name: 'page-size', value: 'N', treatment: 'ACCEPTED', reason: 'all pages are fetched and printed together' },
+  ignored('region REGION', 'the list includes all regions'),
+  accepted('page-size N', 'all pages are fetched and printed together'),
   ...GCLOUD_WIDE_FLAGS,
 ];
 
 const JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
-  { name: 'region', value: 'REGION', treatment: 'ACCEPTED', reason: 'job ids are global' },
+  accepted('region REGION', 'job ids are global'),
   ...GCLOUD_WIDE_FLAGS,
 ];
 
-const PROJECT: Flag = { name: 'project', value: 'PROJECT', summary: 'must match the project of the cloud' };
+const PROJECT = defineFlag('project PROJECT', 'must match the project of the cloud');
 
 /** Additional flags of gcloud's commands that list jobs. */
-export const GCLOUD_LIST_FLAGS: readonly Flag[] = [PROJECT, ...LIST_GCLOUD_ONLY_FLAGS.map(toFlag)];
+export const GCLOUD_LIST_FLAGS: readonly Flag[] = [PROJECT, ...LIST_GCLOUD_ONLY_FLAGS];
 
 /** Additional flags of gcloud's commands for one job. */
-export const GCLOUD_JOB_FLAGS: readonly Flag[] = [PROJECT, ...JOB_GCLOUD_ONLY_FLAGS.map(toFlag)];
+export const GCLOUD_JOB_FLAGS: readonly Flag[] = [PROJECT, ...JOB_GCLOUD_ONLY_FLAGS];
 
 /** Rejects unsupported flags and prints a note per ignored flag. Call before any request is sent. */
 export function checkJobFlags(invocation: Invocation, { projectId }: { readonly projectId: string }): void {

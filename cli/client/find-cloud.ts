@@ -81,7 +81,7 @@ async function findElsewhere({ dataDir: chosen, io }: CloudCaller, nearest: stri
 }
 
 /** Whether the path is a file, or one of its parents is. */
-async function isFileOrInsideFile(path: string): Promise<boolean> {
+export async function isFileOrInsideFile(path: string): Promise<boolean> {
   try {
     return !(await stat(path)).isDirectory();
   } catch (error) {

@@ -1,21 +1,23 @@
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import * as z from 'zod';
+import { isFileOrInsideFile } from '#cli/client/find-cloud.ts';
 import type { Command } from '#cli/core/command.ts';
-import { Failure } from '#cli/core/failure.ts';
+import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { bareProgramName } from '#cli/core/program-name.ts';
 import { shortenPath } from '#cli/render/format.ts';
 import { ignoreMissing } from '#infra/embedded/data-dir/ignore-missing.ts';
 import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import packageFile from '#package.json' with { type: 'json' };
+import { parseJson } from '#shared/protocol/parse-json.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 const FOLDERS = ['terraform', 'dist/functions', 'infra/machine-image', 'examples/digits'];
 
 /** Recognizes the files that are deployed: a checkout has others in the same folders, settings and state among them. */
 const DEPLOYED =
-  /^(terraform\/(?!.*\.terraform\/).*\.(tf|md)|terraform\/\.terraform\.lock\.hcl|dist\/functions\/[^/]+\.(zip|pyz)|(infra|examples)\/(?!.*(__pycache__|\.egg-info|\.ts$)).*)$/;
+  /^(?!.*(\.\.|\\))(terraform\/(?!.*\.terraform\/).*\.(tf|md)|terraform\/\.terraform\.lock\.hcl|dist\/functions\/[^/]+\.(zip|pyz)|(infra|examples)\/(?!.*(__pycache__|\.egg-info|\.ts$)).*)$/s;
 
 const LOCK_FILE = 'terraform/.terraform.lock.hcl';
 
@@ -34,10 +36,15 @@ export const deployFiles: Command = {
   example: 'my-deployment',
   notes: 'Writes the Terraform root, the built functions, the recipe of the machine image and an example.',
   async run({ io, operands: [given = ''], print }) {
+    if (given === '') {
+      throw new UsageFailure('DIR is empty: name a new folder, or one that an earlier version has written.');
+    }
     const directory = resolve(io.cwd, given);
+    if (await isFileOrInsideFile(directory)) {
+      throw new Failure(`${directory} is a file or inside a file. Choose a new folder.`);
+    }
+    const before = await readManifest(directory);
     const files = await readDeployedFiles();
-    const text = (await readFile(join(directory, MANIFEST), 'utf8').catch(ignoreMissing)) ?? '';
-    const before = new Map(Object.entries(text === '' ? {} : manifestSchema.parse(JSON.parse(text)).files));
     await rejectChanged(directory, { files, before });
     for (const path of files.keys()) {
       await mkdir(dirname(join(directory, path)), { recursive: true });
@@ -51,11 +58,33 @@ export const deployFiles: Command = {
     await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
     print({
       json: { directory, version, files: files.size },
-      text: describeNext(shortenPath(io.cwd, directory), { count: files.size, isUpdate: text !== '' }),
+      text: describeNext(shortenPath(io.cwd, directory), { count: files.size, isUpdate: before.size > 0 }),
     });
     return 0;
   },
 };
+
+/** Returns the files that an earlier version has written, if any. A repository can list others: they are left alone. */
+async function readManifest(directory: string): Promise<Digests> {
+  const bytes = await readPlain(directory, MANIFEST);
+  const { data } = manifestSchema.safeParse(bytes === undefined ? { version: '', files: {} } : parseJson(`${bytes}`));
+  if (data === undefined) {
+    throw new Failure(`${directory} has a ${MANIFEST} that lists no files. Restore it, or choose a new folder.`);
+  }
+  return new Map(Object.entries(data.files).filter(([path]) => DEPLOYED.test(path)));
+}
+
+/** Reads a file of the folder; null if a link, which could lead out of it, or anything but a file is in its place. */
+async function readPlain(directory: string, path: string): Promise<Uint8Array | null | undefined> {
+  const names = path.split('/');
+  for (const index of names.keys()) {
+    const found = await lstat(join(directory, ...names.slice(0, index + 1))).catch(ignoreMissing);
+    if (!(index === names.length - 1 ? found?.isFile() : found?.isDirectory())) {
+      return found && null;
+    }
+  }
+  return readFile(join(directory, path));
+}
 
 /** Returns the SHA-256 of each file by its path. */
 async function readDeployedFiles(): Promise<Digests> {
@@ -82,10 +111,10 @@ async function rejectChanged(
 ): Promise<void> {
   const changed: string[] = [];
   for (const path of new Set([...files.keys(), ...before.keys()])) {
-    const bytes = await readFile(join(directory, path)).catch(ignoreMissing);
+    const bytes = await readPlain(directory, path);
     // `terraform init` adds to the lock file, and does so again.
-    const isOwn = bytes === undefined || path === LOCK_FILE;
-    if (!isOwn && ![before.get(path), files.get(path)].includes(digestOf(bytes))) {
+    const isOwn = bytes === undefined || (path === LOCK_FILE && bytes !== null);
+    if (!isOwn && (bytes === null || ![before.get(path), files.get(path)].includes(digestOf(bytes)))) {
       changed.push(path);
     }
   }
@@ -93,7 +122,7 @@ async function rejectChanged(
     const others = changed.length - PATHS_NAMED_MAX;
     const named = `${changed.slice(0, PATHS_NAMED_MAX).join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
     throw new Failure(
-      `${directory} has files that are yours, or that you have changed: ${named}. Nothing was written. Choose a new folder, or move your changes to files of other names, such as terraform/terraform.tfvars.`,
+      `${directory} has files or links that are yours, or that you have changed: ${named}. Nothing was written. Choose a new folder, or move your changes to files of other names, such as terraform/terraform.tfvars.`,
     );
   }
 }

@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -70,6 +71,32 @@ describe('the npm package, installed without a registry in an empty home', () =>
     await writeFile(join(directory, 'terraform/agent.tf'), '# mine');
     await expect(write()).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('terraform/agent.tf') });
     expect(await readFile(join(directory, 'terraform/agent.tf'), 'utf8')).toBe('# mine');
+  });
+
+  it('writes and deletes no file outside of the folder of a deployment, wherever its list and its links lead', async () => {
+    const [listed, linked] = ['listed', 'linked'].map((name) => join(installed.workDirectory, name)) as [
+      string,
+      string,
+    ];
+    const outside = join(installed.workDirectory, 'outside');
+    await Promise.all([listed, linked, outside].map((path) => mkdir(path)));
+    await writeFile(join(outside, 'mine.tf'), 'mine');
+    const paths = ['../outside/mine.tf', 'terraform/../../outside/mine.tf', '..\\outside\\mine.tf'];
+    const digest = createHash('sha256').update('mine').digest('hex');
+    const list = { version: '0.0.1', files: Object.fromEntries(paths.map((path) => [path, digest])) };
+    await writeFile(join(listed, 'dropforge-files.json'), JSON.stringify(list));
+    await installed.run(['deploy', 'files', listed]);
+    for (const [name, target] of [
+      ['terraform', outside],
+      ['examples', join(outside, 'missing')],
+      ['dropforge-files.json', join(outside, 'list.json')],
+    ] as const) {
+      await symlink(target, join(linked, name));
+      const written = installed.run(['deploy', 'files', linked]);
+      await expect(written).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(`${linked} has`) });
+      await rm(join(linked, name));
+    }
+    expect(await readdir(outside)).toEqual(['mine.tf']);
   });
 });
 

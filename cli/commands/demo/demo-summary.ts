@@ -67,7 +67,7 @@ export function describeNextSteps(
   { cwd, dataDir }: SummaryOptions,
 ): readonly string[] {
   const cli = `${bareProgramName()} --data-dir ${shortenPath(cwd, dataDir)}`;
-  const predict = `(cd ${shortenPath(cwd, EXAMPLE_DIR)} && python3 -m trainer.predict ${modelFile} --sample 3)`;
+  const predict = `(cd ${shortenPath(cwd, EXAMPLE_DIR)} && python3 -B -m trainer.predict ${modelFile} --sample 3)`;
   return [
     ...(modelFile === null ? [] : [`To classify some digits with the ${model}, run:`, `  ${predict}`]),
     `To explore the ${subject}, start the cloud again:`,

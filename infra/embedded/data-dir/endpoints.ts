@@ -1,7 +1,11 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { ignoreMissing } from '#infra/embedded/data-dir/ignore-missing.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
+
+/** An embedded cloud listens nowhere else. A repository can have its file, and another host would get secrets. */
+const localUrl = z.url({ protocol: /^http$/, hostname: /^127\.0\.0\.1$/ });
 
 /** The endpoints of a running embedded cloud; URLs have no trailing slash. */
 const endpointsSchema = z.object({
@@ -9,15 +13,15 @@ const endpointsSchema = z.object({
   pid: z.int().positive(),
   projectId: z.string().min(1),
   /** The HTTP API of Dropforge. */
-  api: z.url(),
+  api: localUrl,
   /** The Cloud Storage JSON API is at `/storage/v1` of this URL, as on `storage.googleapis.com`. */
-  storage: z.url(),
-  pubsub: z.url(),
+  storage: localUrl,
+  pubsub: localUrl,
   /** The Compute Engine API is at `/compute/v1` of this URL. */
-  compute: z.url(),
-  secretManager: z.url(),
+  compute: localUrl,
+  secretManager: localUrl,
   /** The admin API, which only an embedded cloud has: its VMs, queues and zones. */
-  admin: z.url(),
+  admin: localUrl,
   uploadBucket: z.string().min(1),
   jobsBucket: z.string().min(1),
 });
@@ -26,14 +30,13 @@ export type Endpoints = z.infer<typeof endpointsSchema>;
 
 const FILE_NAME = 'endpoints.json';
 
-/** The endpoints of the cloud running on this data directory; undefined if none is running. */
+/** The endpoints of the cloud that this user, or root, runs on this data directory; undefined if there is none. */
 export async function readEndpoints(dataDir: string): Promise<Endpoints | undefined> {
-  const text = await readFile(join(dataDir, FILE_NAME), 'utf8').catch(ignoreMissing);
-  if (text === undefined) {
-    return undefined;
-  }
-  const endpoints = endpointsSchema.parse(JSON.parse(text));
-  return isAlive(endpoints.pid) ? endpoints : undefined;
+  const file = await open(join(dataDir, FILE_NAME)).catch(ignoreMissing);
+  const [text, owner] = await Promise.all([file?.readFile('utf8'), file?.stat()]).finally(() => file?.close());
+  const isOwn = [0, process.getuid?.()].includes(owner?.uid);
+  const { data } = endpointsSchema.safeParse(isOwn ? parseJson(text ?? '') : undefined);
+  return data !== undefined && isAlive(data.pid) ? data : undefined;
 }
 
 /** Replaces the file atomically, so that no reader sees a partial write. */

@@ -23,8 +23,8 @@ export async function listRunningClouds(stateDir: string): Promise<readonly stri
     names.map((name) => readFile(join(stateDir, FOLDER, name), 'utf8').catch(ignoreMissing)),
   );
   const dataDirs = recorded.filter((dataDir) => dataDir !== undefined);
-  const running = await Promise.all(dataDirs.map(async (dataDir) => (await readEndpoints(dataDir)) !== undefined));
-  return dataDirs.filter((_, index) => running[index]).toSorted();
+  const running = await Promise.all(dataDirs.map((dataDir) => readEndpoints(dataDir).catch(() => undefined)));
+  return dataDirs.filter((_, index) => running[index] !== undefined).toSorted();
 }
 
 function fileOf(stateDir: string, dataDir: string): string {

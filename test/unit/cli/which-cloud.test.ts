@@ -1,8 +1,9 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, rm, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
-import { registerCloud } from '#infra/embedded/data-dir/running-clouds.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
+import { registerCloud, unregisterCloud } from '#infra/embedded/data-dir/running-clouds.ts';
 import { runCli, startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
@@ -59,6 +60,41 @@ describe('a running embedded cloud', () => {
     await registerAnother(4_194_305);
     await rm(await registerAnother(4_194_306), { recursive: true });
     expect((await cli('jobs', 'list')).code).toBe(0);
+  });
+});
+
+describe('endpoints in a folder', () => {
+  /** Whether commands use these endpoints, in the folder that has them and in others of a user who once ran a cloud there. */
+  const areUsed = async (changes: Partial<Endpoints>, owner = userInfo().uid) => {
+    const dataDir = join(cwd, '.dropforge');
+    await writeEndpoints(dataDir, cloud.endpoints);
+    const path = join(dataDir, 'endpoints.json');
+    await writeFile(path, JSON.stringify({ ...cloud.endpoints, ...changes }));
+    await chown(path, owner, -1);
+    await unregisterCloud(stateDir, cloud.dataDir);
+    await registerCloud(stateDir, dataDir);
+    const answers = [await cli('jobs', 'list'), await runCli(['jobs', 'list'], { cwd: cloud.dataDir, stateDir })];
+    return answers.map(({ code, stderr }) => code === 0 || !stderr.includes('No embedded cloud is running'));
+  };
+
+  it.each(['http://192.0.2.2:8080', 'http://127.0.0.1@example.com', 'http://127.0.0.1.example.com', 'nowhere'])(
+    'are ignored if they name %s, since a repository can contain them',
+    async (url) => {
+      expect(await areUsed({})).toEqual([true, true]);
+      for (const name of ['api', 'storage', 'secretManager'] as const) {
+        expect(await areUsed({ [name]: url })).toEqual([false, false]);
+      }
+    },
+  );
+
+  it('are ignored if another user wrote them', async () => {
+    const user = vi.spyOn(process, 'getuid').mockReturnValue(54_321);
+    try {
+      // Only root can give a file away. Its own files are trusted: an administrator may do more than write them.
+      expect(await areUsed({}, userInfo().uid || 12_345)).toEqual([false, false]);
+    } finally {
+      user.mockRestore();
+    }
   });
 });
 

@@ -61,5 +61,13 @@ describeMistakes('commands and flags', [
     code: 2,
     says: ["'--train_dir", '--'],
   },
+  // Folders of a deployment.
+  { typed: 'deploy files ""', code: 2, says: ['DIR is empty', 'a new folder'] },
+  { typed: 'deploy files job.yaml', code: 1, says: ['./job.yaml is a file', 'a new folder'] },
+  { typed: 'deploy files job.yaml/deep', code: 1, says: ['inside a file', 'a new folder'] },
+  ...['{', '{"a": 1}'].map((text) => ({
+    ...{ typed: 'deploy files .', code: 1, files: { 'dropforge-files.json': text } },
+    says: ['. has a dropforge-files.json that lists no files', 'Restore it'],
+  })),
   { typed: 'jobs submit training a --module_name trainer.task', code: 2, says: ['--module-name'] },
 ]);

@@ -44,6 +44,7 @@ describe('a file that starts nothing by itself gets a report that says what woul
     ['notes.txt', 'Call Ada.', 'REFUSED NOT_AN_ARCHIVE', /with a job\.yaml at its root/],
     ['model.bin', new Uint8Array([1, 2, 3]), 'REFUSED NOT_AN_ARCHIVE', /with a job\.yaml at its root/],
     ['data.json', '[1, 2', 'REFUSED NOT_A_JOB_FILE', /Name a job file job\.yaml/],
+    ['pod.yaml', 'apiVersion: v1\nkind: Pod\n', 'REFUSED FILE_OF_OTHER_TOOL', /coming-from-other-tools\.md#kubernetes/],
   ])('%s', async (name, body, ...[expected, remedy]) => {
     const [verdict, code] = expected.split(' ');
     await cloud.upload(name, body);

@@ -107,7 +107,9 @@ async function classifyJobFile(objects: ObjectStore, upload: ObjectInfo): Promis
   }
   const message = `${upload.name} starts nothing: it has no field of a job file, such as module, image or trainingInput.`;
   const remedy = 'Name a job file job.yaml, or put data into a folder or a separate bucket.';
-  return { upload, verdict: 'REFUSED', problems: [{ code: 'NOT_A_JOB_FILE', message, remedy }], warnings: [] };
+  const foreign = parsed.reading.problems.find(({ code }) => code === 'FILE_OF_OTHER_TOOL');
+  const problem = foreign ?? { code: 'NOT_A_JOB_FILE', message, remedy };
+  return { upload, verdict: 'REFUSED', problems: [problem], warnings: [] };
 }
 
 async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promise<UploadClass> {

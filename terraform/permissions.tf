@@ -6,8 +6,8 @@ locals {
   stages = ["provision", "teardown", "tuning", "job-updates"]
 
   all_permissions = {
-    on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages }
-    on-submit       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages }
+    on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages, project = ["secret_checker"] }
+    on-submit       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages, project = ["secret_checker"] }
     on-control      = { database = "write", publishes = local.stages }
     provision       = { database = "write", jobs = ["success"], publishes = local.stages, project = ["vm_creator", "vm_sources"], acts_as = concat(["vm"], var.job_accounts) }
     teardown        = { database = "write", publishes = local.stages, project = ["vm_remover", "vm_lister"] }
@@ -18,7 +18,7 @@ locals {
     notify          = { database = "write", notification_secrets = "read" }
     on-dead-letter  = { database = "write", uploads = ["read", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
-    api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], images = "read", publishes = local.stages, project = concat(["log_reader"], local.has_log_bucket ? ["roles/logging.viewAccessor"] : []) }
+    api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], images = "read", publishes = local.stages, project = concat(["log_reader", "secret_checker"], local.has_log_bucket ? ["roles/logging.viewAccessor"] : []) }
     vm              = { uploads = ["get"], sources = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", images = "read", project = ["roles/logging.logWriter"] }
     push            = {}
     build           = { sources = ["get"], archives = "read", project = ["roles/logging.logWriter"] }
@@ -116,6 +116,12 @@ locals {
       title       = "Dropforge log reader"
       description = "Reads log entries only."
       permissions = ["logging.logEntries.list"]
+    }
+    # On the project, because a grant on each secret would answer 403 for one that does not exist.
+    secret_checker = {
+      title       = "Dropforge secret checker"
+      description = "Reads the metadata of secret versions by name: no values, no list."
+      permissions = ["secretmanager.versions.get"]
     }
   }
 

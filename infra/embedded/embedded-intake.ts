@@ -12,16 +12,16 @@ import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-sett
 /** That of this machine, which every VM and every runtime has. */
 const ARCHITECTURE: Architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 
-type Buckets = Pick<IntakeSettings, 'uploadBucket' | 'jobsBucket'>;
+type Opened = Pick<IntakeSettings, 'uploadBucket' | 'jobsBucket' | 'secretNames'>;
 
 /** The intake settings of this machine. */
 export async function readEmbeddedIntakeSettings(
   config: EmbeddedConfig,
-  buckets: Buckets,
+  opened: Opened,
   environment: Environment,
 ): Promise<IntakeSettings> {
   return {
-    ...buckets,
+    ...opened,
     regionDefault: config.regionDefault,
     runtimeVersionDefault: config.runtimeVersionDefault,
     zones: config.zones?.map(({ name }) => name) ?? null,

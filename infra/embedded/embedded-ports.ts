@@ -37,6 +37,7 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type MessageQueue, openSqliteMessageQueue, type QueueName } from '#infra/embedded/pubsub/message-queue.ts';
 import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-manager/secret-store.ts';
+import { createStoredSecretNames } from '#infra/embedded/secret-manager/stored-secret-names.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { createPublicReads } from '#infra/embedded/vm-proxy/public-reads.ts';
 import { createNotificationSender } from '#infra/notifications/notification-sender.ts';
@@ -182,16 +183,10 @@ async function openIntake(
   buckets: Pick<FunctionPorts['intake'], 'uploadBucket' | 'jobsBucket'>,
 ): Promise<Pick<FunctionPorts, 'registry' | 'intake'>> {
   const network = { allowsPrivateAddresses: true, proxyEnvironment: environment };
+  const secretNames = createStoredSecretNames(secrets, config.projectId);
   return {
     registry: createImageRegistry(credentialsFromSecrets(config.registries, readerOf(secrets)), network),
-    intake: {
-      ...(await readEmbeddedIntakeSettings(config, buckets, environment)),
-      secretNames: {
-        has: async ({ project, secret, version }) =>
-          [null, config.projectId].includes(project) && secrets.access(secret, version) !== undefined,
-        createCommand: (name) => `printf %s VALUE | dropforge secrets create ${name} --data-file=-`,
-      },
-    },
+    intake: await readEmbeddedIntakeSettings(config, { ...buckets, secretNames }, environment),
   };
 }
 

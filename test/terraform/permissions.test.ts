@@ -72,6 +72,7 @@ function describePermissions() {
       'teardown → dropforge_vm_lister',
       'teardown → dropforge_vm_remover',
       'api → dropforge_log_reader',
+      ...['api', 'on-submit', 'on-upload'].map((intake) => `${intake} → dropforge_secret_checker`),
       'api → roles/logging.viewAccessor',
       'vm → roles/logging.logWriter',
       'build → roles/logging.logWriter',
@@ -218,6 +219,20 @@ function describePermissions() {
     ]);
     expect(JSON.stringify(all('google_project_iam_member'))).not.toContain('secretmanager');
     expect(resources.filter(({ type }) => type.includes('secret_version'))).toEqual([]);
+  });
+
+  it('let intake read the metadata of secrets that a job names: no value, and no list of them', () => {
+    const onSecrets = FUNCTION_NAMES.flatMap((account) =>
+      listPermissions(resources, memberOf(account))
+        .filter((permission) => permission.startsWith('secretmanager.'))
+        .map((permission) => `${account}: ${permission}`),
+    );
+    expect(onSecrets.sort()).toEqual([
+      'api: secretmanager.versions.get on *',
+      'notify: secretmanager.versions.access on slack-team',
+      'on-submit: secretmanager.versions.get on *',
+      'on-upload: secretmanager.versions.get on *',
+    ]);
   });
 
   it('let VMs call one function, read the agent, write one bucket, add to the cache, read the secrets, and write logs', () => {

@@ -23,12 +23,17 @@ export function createSecretManagerReader({ projectId, url, auth }: SecretReader
         });
         return Buffer.from(versionSchema.parse(data).payload.data, 'base64').toString('utf8');
       } catch (error) {
-        const { status, response } = Object(error) as { status?: unknown; response?: { status?: unknown } };
-        if (UNAVAILABLE_STATUSES.has(response?.status ?? status)) {
+        if (UNAVAILABLE_STATUSES.has(statusOf(error))) {
           return undefined;
         }
         throw error;
       }
     },
   };
+}
+
+/** The HTTP status of the response that the client threw; undefined if there was none. */
+export function statusOf(error: unknown): unknown {
+  const { status, response } = Object(error) as { status?: unknown; response?: { status?: unknown } };
+  return response?.status ?? status;
 }

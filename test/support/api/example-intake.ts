@@ -16,6 +16,7 @@ export const exampleIntake: IntakeSettings = {
   zones: null,
   vmLimits: {},
   rights: NO_RIGHTS,
+  secretNames: { find: async () => ({ state: 'EXISTS' }) },
   describeMissingRight: missingTerraformLine,
   notificationChannels: [],
   keeping: { msMax: 3_600_000, costUsdMax: 20 },

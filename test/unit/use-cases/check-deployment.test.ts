@@ -8,6 +8,7 @@ import { type Dialect, EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/checks/intake-settings.ts';
 import { checkParallelTrials } from '#shared/use-cases/intake/checks/parallel-trials.ts';
 import { checkRuntime } from '#shared/use-cases/intake/checks/runtime.ts';
+import { exampleIntake } from '../../support/api/example-intake.ts';
 import { noLog } from '../../support/collected-log.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { STUDY } from '../../support/domain/example-tuning.ts';
@@ -25,6 +26,8 @@ const RUNTIME_IMAGES = JSON.stringify({
   grace: { image: 'dropforge-grace', gpus: ['nvidia-gb200'], architecture: 'ARM64' },
   'grace-max': { image: 'dropforge-grace-max', gpus: ['nvidia-gb300'], architecture: 'ARM64' },
 });
+
+const OPENED = { uploadBucket: 'u', jobsBucket: 'j', secretNames: exampleIntake.secretNames };
 
 const { spec: SPEC } = queuedJob();
 const MASTER: ReplicaGroup = {
@@ -94,7 +97,7 @@ describe('the runtime of a job, in a deployment', () => {
 
   it('is the Python of this machine in the embedded cloud, with a warning unless an image has that name', async () => {
     const config = parseEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
-    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' }, process.env);
+    const embedded = await readEmbeddedIntakeSettings(config, OPENED, process.env);
     const warnedOf = async (runtimeVersion: string) => (await checkIn(embedded, { runtimeVersion })).warnings;
     expect(await warnedOf('9.9')).toMatchObject([
       {
@@ -199,7 +202,7 @@ describe('the runtime of a job, in a deployment', () => {
 
   it('boots on every machine type in the embedded cloud, whose processors are those of this machine', async () => {
     const config = parseEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
-    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' }, process.env);
+    const embedded = await readEmbeddedIntakeSettings(config, OPENED, process.env);
     expect((await checkIn(embedded, { runtimeVersion: '2.20', groups: [arm, MASTER] })).problems).toEqual([]);
     expect(embedded.architectureOf('a4x-highgpu-4g')).toBe(process.arch === 'arm64' ? 'arm64' : 'amd64');
   });
@@ -232,7 +235,7 @@ describe('the parallel trials of a tuning', () => {
 
   it('are limited to those that have VMs at the same time on this machine, with a warning', async () => {
     const config = parseEmbeddedConfig({ vmsMax: 2 }, 'test');
-    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' }, process.env);
+    const embedded = await readEmbeddedIntakeSettings(config, OPENED, process.env);
     const limited = await limit(embedded);
     expect(limited.pins.spec).toEqual({ ...tuning, study: { ...tuning.study, parallelTrialsMax: 2 } });
     expect(limited.warnings).toMatchObject([

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { SecretNames } from '#shared/ports/secret-names.ts';
 import { type JobRights, jobRightsSchema, NO_RIGHTS } from '#shared/protocol/job-rights.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import { checkAccount, jobsBucketOf } from '#shared/use-cases/intake/checks/account.ts';
@@ -285,33 +286,43 @@ describe('the lists of a deployment', () => {
 });
 
 describe('the names of secrets', () => {
-  const secrets = { HF_TOKEN: { project: null, secret: 'hf-token', version: 'latest' } };
-  const check = (names: readonly string[]) =>
-    runCheck(
-      checkSecretNames,
-      { spec: { ...queuedJob().spec, secrets } },
-      {
-        intake: {
-          secretNames: {
-            has: async ({ secret }) => names.includes(secret),
-            createCommand: (name) => `dropforge secrets create ${name} --data-file=-`,
-          },
-        },
-      },
-    );
+  const secrets = {
+    HF_TOKEN: { project: null, secret: 'hf-token', version: 'latest' },
+    KEY: { project: 'shared', secret: 'key', version: '3' },
+  };
+  const check = (find: SecretNames['find']) =>
+    runCheck(checkSecretNames, { spec: { ...queuedJob().spec, secrets } }, { intake: { secretNames: { find } } });
 
-  it('are looked up before a VM is created, and a missing one is answered with the command that creates it', async () => {
-    expect((await check(['hf-token'])).problems).toEqual([]);
-    expect((await check([])).problems).toEqual([
-      {
-        code: 'SECRET_MISSING',
-        message: 'The secret hf-token, version latest, of the variable HF_TOKEN does not exist.',
-        remedy: 'Correct its name, or create it: dropforge secrets create hf-token --data-file=-',
-      },
-    ]);
+  it('are looked up before a VM is created, and a missing one is a problem with what to do', async () => {
+    const remedy = 'Correct its name and version, or create it: dropforge secrets create hf-token --data-file=-';
+    const missing = { state: 'MISSING', reason: 'does not exist', remedy } as const;
+    const found = await check(async ({ secret }) => (secret === 'hf-token' ? missing : { state: 'EXISTS' }));
+    const message = 'The secret hf-token, version latest, of the variable HF_TOKEN does not exist.';
+    expect(found).toMatchObject({ problems: [{ code: 'SECRET_MISSING', message, remedy }], warnings: [] });
   });
 
-  it('are not looked up in a deployment that cannot tell them', async () => {
-    expect((await runCheck(checkSecretNames, { spec: { ...queuedJob().spec, secrets } })).problems).toEqual([]);
+  it('that could not be looked up are a warning, with which the job starts', async () => {
+    const unknown = { state: 'UNKNOWN', reason: 'Secret Manager answered with HTTP 403', remedy: 'Check it' } as const;
+    const found = await check(async ({ project }) => (project === 'shared' ? unknown : { state: 'EXISTS' }));
+    const what = 'the secret projects/shared/secrets/key, version 3, of the variable KEY exists was not checked';
+    const message = `Whether ${what}: Secret Manager answered with HTTP 403.`;
+    expect(found).toMatchObject({
+      problems: [],
+      warnings: [{ code: 'SECRET_NOT_CHECKED', message, remedy: 'Check it' }],
+    });
+  });
+
+  it('are looked up at once, so that a job with many secrets waits for one answer', async () => {
+    const { promise: allAsked, resolve } = Promise.withResolvers<void>();
+    let asked = 0;
+    const found = await check(async () => {
+      asked += 1;
+      if (asked === Object.keys(secrets).length) {
+        resolve();
+      }
+      await allAsked;
+      return { state: 'EXISTS' };
+    });
+    expect(found).toMatchObject({ problems: [], warnings: [] });
   });
 });

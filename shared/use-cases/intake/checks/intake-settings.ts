@@ -1,6 +1,6 @@
 import type { Architecture } from '#shared/domain/architecture.ts';
-import type { SecretReference } from '#shared/domain/job-spec.ts';
 import type { VmLimits } from '#shared/domain/vm-limits.ts';
+import type { SecretNames } from '#shared/ports/secret-names.ts';
 import type { InternetAccess } from '#shared/protocol/internet-access.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
 import type { DescribeMissing } from '#shared/use-cases/intake/checks/missing-rights.ts';
@@ -44,8 +44,7 @@ export type IntakeSettings = {
   readonly notificationChannels: readonly string[];
   /** The service accounts, networks and keys that jobs may name. */
   readonly rights: JobRights;
-  /** Undefined if this deployment cannot tell which secrets exist. */
-  readonly secretNames?: SecretNames | undefined;
+  readonly secretNames: SecretNames;
   /** How the operator adds what a job names and `rights` lacks. */
   readonly describeMissingRight: DescribeMissing;
   /** The Cloud KMS key of the disks of jobs that name none; undefined for a Google-managed key. */
@@ -63,13 +62,6 @@ export type IntakeSettings = {
   readonly containers: ContainerSettings;
   /** Buckets that the VMs of all accounts may read; undefined in the embedded cloud, which checks no access. */
   readonly dataBuckets?: readonly string[] | undefined;
-};
-
-/** Names of secrets, without their values. */
-export type SecretNames = {
-  readonly has: (reference: SecretReference) => Promise<boolean>;
-  /** The command line that creates a secret. */
-  readonly createCommand: (name: string) => string;
 };
 
 /** The conditions under which this deployment's VMs run images. */

@@ -166,9 +166,7 @@ async function reportUsageError({ message }: CommanderError, call: Call): Promis
     kind === undefined ? undefined : await explainUnknown({ path: pathOf(failed), name, args, known }, rest);
   const isForProgram =
     wordsMax !== undefined && (kind === 'option' || (excess === undefined && /too many/.test(message)));
-  const hint = isForProgram
-    ? `Arguments of the program follow --: ${moveBehind(call, optionsOf(failed), wordsMax)}\n`
-    : '';
+  const hint = isForProgram ? moveBehind(call, optionsOf(failed), wordsMax) : '';
   const text =
     answer === undefined
       ? explainUsage(failed, `${message}\n`, excess) + hint

@@ -13,7 +13,7 @@ export async function confirmMisplaced(invocation: Invocation, packages: readonl
   const folders = packages.filter(({ kind }) => kind === 'FOLDER' || kind === 'WORKING_DIRECTORY');
   const source = misplaced === undefined ? '' : await readSource(folders);
   // AI Platform passes --job-dir to programs.
-  const names = misplaced?.names.filter((name) => name !== '--job-dir' && !mentions(source, name.slice(2))) ?? [];
+  const names = misplaced?.names.filter((name) => name !== '--job-dir' && !mentions(source, name)) ?? [];
   if (misplaced === undefined || names.length === 0) {
     return;
   }
@@ -21,7 +21,7 @@ export async function confirmMisplaced(invocation: Invocation, packages: readonl
   const [goes, them] = names.length === 1 ? ['goes', 'it'] : ['go', 'them'];
   io.stderr.write(
     `${names.join(' and ')} behind -- ${goes} to the program${isKnown ? `, whose source does not mention ${them}` : ''}. ` +
-      `To use the command's own, run:\n  ${misplaced.corrected}\n`,
+      `If that is not what you mean, run:\n  ${misplaced.corrected}\n`,
   );
   const isAsked = isKnown && io.stderr.terminal !== null && !isSet('quiet');
   if (isAsked && !/^y(es)?$/i.test(await ask(io, 'Submit it as it is? (y/N) '))) {
@@ -41,7 +41,9 @@ async function readSource(folders: readonly PackageSource[]): Promise<string> {
 }
 
 function mentions(source: string, name: string): boolean {
-  return new RegExp(`\\b${name.replaceAll('-', '[-_]')}\\b`).test(source);
+  // The name of an interpreter is in many comments.
+  const word = name.startsWith('--') ? `\\b${name.slice(2).replaceAll('-', '[-_]')}` : `['"]${name}`;
+  return new RegExp(`${word}\\b`).test(source);
 }
 
 /** The first line of the standard input; yes if it is at its end, where there is no one to answer. */

@@ -57,6 +57,7 @@ const FLAGS: readonly Row[] = [
   ['--cloud|--infra|--context|--cluster', 'Use `--deployment FILE` for Google Cloud, nothing for this machine.'],
   ['--workdir|--source-dir|--entry-point|--entry-script', 'Use `{--package-path VALUE}`.'],
   ['--image|--image-uri|--container-image-uri', 'Use `{--master-image-uri VALUE}`.'],
+  ['--image|--image-uri|--container-image-uri', 'Write `image: VALUE` into the job file.'],
   ['--timeout|--time|--max-run', 'Use `{--max-runtime VALUE}`.'],
   ['-e|--environment', 'Use `{--env VALUE}`.'],
   [
@@ -68,6 +69,7 @@ const FLAGS: readonly Row[] = [
   ['--hyper-parameters|--script-args', 'Arguments of the program follow `--`: dropforge run FOLDER -- --epochs 5.'],
   ['-n|-c|--cluster|--job-name|--training-job-name', 'Use `{--name VALUE}`.'],
   ['--job-name|--training-job-name', 'The job is an operand: `{VALUE}`.'],
+  ['logs -n|stream-logs -n', 'For the last lines, use `{--tail VALUE}`; there are no namespaces.'],
   ['-n|--namespace', 'There is no namespace VALUE: `{}`.'],
   ['-o wide|--output wide', 'Everything is shown without VALUE: `{}`.'],
   ['-o|--output', 'Use `{--format VALUE}`.'],
@@ -77,7 +79,10 @@ const FLAGS: readonly Row[] = [
   ['-f|--filename|--file', 'Use `{--config VALUE}`.'],
   ['-f|--follow|--wait', 'Use `{--stream-logs}`.'],
   ['-f|-w|--follow|--watch|-y|--yes|--force|-A|--all-namespaces|-it|-i|--tty|--stdin|-u', 'Leave it out: `{}`.'],
-  ['run -d|run --detach|launch -d|launch --detach-run', 'Press Ctrl-C to detach, the job goes on: `{}`.'],
+  [
+    'run -d|run --detach|run --detached|run --async|launch -d|launch --detach-run',
+    'Press Ctrl-C to detach, the job goes on: `{}`.',
+  ],
   ['-d|--detach|--detach-run|--no-follow', 'Use `{--async}`.'],
   ['--pod|--container|--rank|--replica', 'Use `{--task-name VALUE}`.'],
   ['--pod|--container|--rank|--task-name', 'Use `{--replica VALUE}`.'],

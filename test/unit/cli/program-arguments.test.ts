@@ -57,7 +57,7 @@ describe('a flag of the command behind --', () => {
     expect([code, stderr]).toEqual([
       0,
       expect.stringContaining(
-        `--dry-run and --labels behind -- go to the program, whose source does not mention them. To use the command's own, run:\n  ${CORRECTED}\n`,
+        `--dry-run and --labels behind -- go to the program, whose source does not mention them. If that is not what you mean, run:\n  ${CORRECTED}\n`,
       ),
     ]);
   });
@@ -105,7 +105,7 @@ describe('a flag of the command behind --', () => {
       '--spot',
     ];
     await cli(line, io);
-    expect(written.join('')).toContain('--spot behind -- goes to the program. To use');
+    expect(written.join('')).toContain('--spot behind -- goes to the program. If');
     expect(written.join('')).not.toContain('(y/N)');
   });
 });

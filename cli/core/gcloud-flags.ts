@@ -24,7 +24,7 @@ const rejected = treatedAs('REJECTED');
 
 /** Flags common to all gcloud commands (cloud.google.com/sdk/gcloud/reference) that this CLI does not implement. */
 const GCLOUD_WIDE_FLAGS: readonly GcloudOnlyFlag[] = [
-  { letter: 'q', ...accepted('quiet', 'there are no prompts') },
+  { letter: 'q', ...accepted('quiet', 'nothing is asked, as without a terminal') },
   accepted('verbosity LEVEL', 'warnings and errors are always printed'),
   { isValueOptional: true, ...ignored('user-output-enabled BOOLEAN', 'results are always printed') },
   ignored('configuration NAME', 'the cloud is selected by --data-dir or --deployment, not by gcloud configurations'),

@@ -13,7 +13,7 @@ import { toApiDuration } from '#shared/job-file/formats/dropforge/durations.ts';
 import { parseGpus } from '#shared/job-file/formats/dropforge/gpus.ts';
 import { machineTypeFor } from '#shared/job-file/formats/dropforge/machines.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
-import { CREDENTIAL_KINDS, findToken } from '#shared/package/scan/credential-patterns.ts';
+import { CREDENTIAL_KINDS, findCredential } from '#shared/package/scan/credential-patterns.ts';
 
 /** The flags that gcloud does not have, in the order in which they are written. */
 export const RUN_FLAGS: readonly string[] = ['gpu', 'spot', 'max-runtime', 'env'];
@@ -74,11 +74,13 @@ function readVariable(text: string): Located<KeyedText> {
   if (key === '') {
     throw new InvalidFlagError(`--env ${text}: use KEY=VALUE, and repeat the flag for each variable.`);
   }
-  const kind = findToken(value);
+  // The name of a variable can tell that its value is a secret, as in an .env file.
+  const kind = findCredential('.env', text);
   if (kind !== null) {
+    const otherwise = kind === 'SECRET_SETTING' ? ' If it is not one, write it under env: in the job file.' : '';
     throw new InvalidFlagError(
       `--env ${key} contains ${CREDENTIAL_KINDS[kind]}, which everyone who can read the job could use. ` +
-        `Store it as a secret, and pass --set-secrets=${key}=SECRET instead.`,
+        `Store it as a secret, and pass --set-secrets=${key}=SECRET instead.${otherwise}`,
     );
   }
   return { value: { key, text: value }, path: '--env' };

@@ -28,7 +28,7 @@ const STRATEGIES: Readonly<Record<string, ProvisioningModel>> = {
 const STRATEGY_NAMES: Readonly<Record<Dialect, Readonly<Record<ProvisioningModel, string>>>> = {
   'ai-platform': { STANDARD: 'ON_DEMAND', SPOT: 'LOW_COST', FLEX_START: '' },
   'vertex-ai': { STANDARD: 'STANDARD', SPOT: 'SPOT', FLEX_START: 'FLEX_START' },
-  dropforge: { STANDARD: 'spot: false', SPOT: 'spot: true', FLEX_START: 'flexStart: true' },
+  dropforge: { STANDARD: 'spot: false', SPOT: 'spot: true (as a flag, --spot)', FLEX_START: 'flexStart: true' },
 };
 
 const MODEL_PHRASES = { STANDARD: 'on demand', SPOT: 'as a Spot VM', FLEX_START: 'with FLEX_START' } as const;

@@ -88,7 +88,7 @@ describe('the provisioning model', () => {
           'Write trainingInput.scheduling.strategy: LOW_COST, or choose another machine type.',
         ],
       ],
-      [['machine', 'Write spot: true or flexStart: true, or choose another machine type.']],
+      [['machine', 'Write spot: true (as a flag, --spot) or flexStart: true, or choose another machine type.']],
     ]);
     expect(found(withStrategy('FLEX_START', machine('n1-standard-8')))).toEqual([
       'WRONG_PROVISIONING_MODEL workerPoolSpecs[0].machineSpec.machineType',
@@ -153,7 +153,10 @@ describe('the provisioning model', () => {
     [
       'a first machine that is not available on demand',
       'machine: a3-highgpu-1g\nworkers: {spot: true}',
-      ['WRONG_PROVISIONING_MODEL machine', 'Write spot: true or flexStart: true, or choose another machine type.'],
+      [
+        'WRONG_PROVISIONING_MODEL machine',
+        'Write spot: true (as a flag, --spot) or flexStart: true, or choose another machine type.',
+      ],
     ],
   ])('of Spot workers is rejected with %s', (_, text, expected) => {
     const { model, found: problems } = provisioningOf(`module: t\n${text}`);

@@ -79,9 +79,9 @@ function readGpus(found: FoundNode | undefined, findings: Findings): Accelerator
 /** Longer texts do not name GPUs; the limit bounds the time of pattern matching. */
 const TEXT_CHARACTERS_MAX = 100;
 
-/** `2 x T4`, `2xT4`; and `T4:2`, as SkyPilot, dstack and Modal write it. */
+/** `2 x T4`, `2xT4`, `T4x2`; and `T4:2`, as SkyPilot, dstack and Modal write it. */
 const COUNT_FIRST_PATTERN = /^(\d{1,4})\s*[x×*]\s*(\S.*)$/i;
-const COUNT_LAST_PATTERN = /^(\S.*?)\s*:\s*(\d{1,4})$/;
+const COUNT_LAST_PATTERN = /^(\S.*?)\s*(?::|(?<=\d(?:GB?)?)[x×*])\s*(\d{1,4})$/i;
 
 /** Type and count of GPUs in one text; the count defaults to 1. */
 export function parseGpus(text: string): { readonly type: string; readonly count: number } {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiClient, LOG_ENTRIES_PER_PAGE_MAX } from '#cli/client/api-client.ts';
 import { createEndedTrials } from '#cli/client/trials.ts';
-import { Interruption, RetryableFailure } from '#cli/core/failure.ts';
+import { Interruption, RetryableFailure, UsageFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
@@ -107,7 +107,7 @@ type StreamOptions = Omit<FollowOptions, 'onJob'> &
 export async function streamLogs(
   api: ApiClient,
   jobId: string,
-  { signal, replica, tail, isSelected = () => true, onEntry, onTuning }: StreamOptions,
+  { signal, replica, tail, isSelected, onEntry, onTuning }: StreamOptions,
 ): Promise<JobView> {
   let cursor = '';
   let held: LogEntry[] | undefined = tail === undefined ? undefined : [];
@@ -117,13 +117,18 @@ export async function streamLogs(
     signal,
     onJob: async (job) => {
       if (job.tuning !== null) {
+        if (tail !== undefined || isSelected !== undefined) {
+          throw new UsageFailure(
+            `${jobId} is a tuning job, which has no log of its own: add --trial N, or remove --tail, --since and --no-agent.`,
+          );
+        }
         onTuning?.(job, await ended.read(job));
         return;
       }
       for (;;) {
         const page = await api.readLogs(jobId, cursor, replica);
         cursor = page.cursor;
-        const selected = page.entries.filter(isSelected);
+        const selected = page.entries.filter(isSelected ?? (() => true));
         held = held && [...held, ...selected].slice(-(tail ?? 0));
         (held === undefined ? selected : []).forEach(onEntry);
         // While the job is running, a short page is the last one for this poll.

@@ -23,7 +23,7 @@ export const jobsStreamLogs: Command = {
     { name: 'task-name', value: 'REPLICA', summary: 'print the log of this replica only, such as worker-1' },
     { name: 'trial', value: 'N', summary: 'print the log of this trial of a tuning job' },
     { name: 'tail', value: 'N', summary: 'of what was printed before, print the last N lines only' },
-    { name: 'since', value: 'DURATION', summary: 'print what is not older than this, such as 10m or 2h' },
+    { name: 'since', value: 'DURATION', summary: 'print what is not older than this, such as 10m, 2h or a time' },
     { name: 'no-agent', summary: "leave out the agent's own lines, such as those about the setup" },
     ...GCLOUD_JOB_FLAGS,
   ],
@@ -39,16 +39,24 @@ export const jobsStreamLogs: Command = {
     const replica = taskName === undefined ? undefined : chooseReplica(await api.getJob(streamed), taskName);
     const isSelected = ({ at, stream }: LogEntry) =>
       at >= sinceMs && !(stream === 'agent' && invocation.isSet('no-agent'));
-    await streamJob(invocation, api, { jobId: streamed, replica, tail, isSelected });
+    const filter = invocation.isSet('since') || invocation.isSet('no-agent') ? { isSelected } : {};
+    await streamJob(invocation, api, { jobId: streamed, replica, tail, ...filter });
     return 0;
   },
 };
 
 /** The time of this machine before which nothing is printed, in milliseconds since the Unix epoch. */
 function readSince(text: string | undefined): number {
+  // kubectl and gcloud have times, too.
+  const at = /^\d{4}-\d\d-\d\d/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
+  if (!Number.isNaN(at)) {
+    return at;
+  }
   const durationMs = text === undefined ? Number.POSITIVE_INFINITY : parseDurationMs(toApiDuration(text));
   if (durationMs === undefined) {
-    throw new UsageFailure(`--since must be a duration, such as 30s, 10m or 2h, not '${text}'.`);
+    throw new UsageFailure(
+      `--since must be a duration, such as 30s, 10m or 2h, or a time such as 2026-01-31T10:00Z, not '${text}'.`,
+    );
   }
   return Date.now() - durationMs;
 }

@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
-import { type CliResult, runCli, startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
+import {
+  type CliResult,
+  runCli,
+  startTestCloud,
+  type TestCloud,
+  tuningOf,
+  viewOf,
+} from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
 beforeEach(async () => {
@@ -78,6 +85,12 @@ describe('dropforge jobs stream-logs', () => {
     expect(epochsOf(await cli('logs', 'one', '--tail=3'))).toBe('345');
   });
 
+  it.each(['--tail=3', '--since=10m', '--no-agent'])('rejects %s for a tuning, which has no log', async (flag) => {
+    cloud.jobs.set('one', [viewOf('one', { tuning: tuningOf() })]);
+    const { code, stderr } = await cli('logs', 'one', flag);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('one is a tuning job, which has no log of its own')]);
+  });
+
   it('prints what is not older than --since, and without the lines of the agent if it is told so', async () => {
     const at = Date.now();
     cloud.logs.push(
@@ -95,7 +108,10 @@ describe('dropforge jobs stream-logs', () => {
 
   it.each(['10 minutes', '', '-1m'])('rejects --since=%s', async (text) => {
     const { code, stderr } = await cli('logs', 'one', `--since=${text}`);
-    expect([code, stderr]).toEqual([2, `error: --since must be a duration, such as 30s, 10m or 2h, not '${text}'.\n`]);
+    expect([code, stderr]).toEqual([
+      2,
+      `error: --since must be a duration, such as 30s, 10m or 2h, or a time such as 2026-01-31T10:00Z, not '${text}'.\n`,
+    ]);
   });
 
   it('without a name, prints the log of the newest job and says which one it is', async () => {

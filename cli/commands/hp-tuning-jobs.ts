@@ -14,7 +14,7 @@ export const hpTuningJobsCreate: Command = {
   example: '--display-name digits_search --config tuning.yaml --max-trial-count 20',
   flags: TUNING_JOB_FLAGS,
   notes: 'Flags are those of `gcloud ai hp-tuning-jobs create` and override the --config file.',
-  run: async (invocation) => submit(invocation, await readTuningRequest(invocation)),
+  run: (invocation) => submit(invocation, readTuningRequest(invocation)),
 };
 
 export const hpTuningJobsList: Command = createListCommand({

@@ -19,7 +19,7 @@ export const jobsSubmitTraining: Command = {
   flags: SUBMIT_FLAGS,
   rest: 'passed to the program unchanged',
   notes: `Flags are those of \`gcloud ai-platform jobs submit training\` and override the --config file.\n${MESSAGE_NOTE}`,
-  run: async (invocation) => submit(invocation, await readTrainingRequest(invocation)),
+  run: (invocation) => submit(invocation, readTrainingRequest(invocation)),
 };
 
 export const customJobsCreate: Command = {
@@ -29,5 +29,5 @@ export const customJobsCreate: Command = {
   notes:
     'Flags are those of `gcloud ai custom-jobs create` and override the --config file. To use a list delimiter other\n' +
     `than the comma: --args="^;^--names=a,b;--fast".\n${MESSAGE_NOTE}`,
-  run: async (invocation) => submit(invocation, await readCustomJobRequest(invocation)),
+  run: (invocation) => submit(invocation, readCustomJobRequest(invocation)),
 };

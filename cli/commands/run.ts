@@ -28,8 +28,8 @@ export const run: Command = {
     'Submits the program, follows its log, and copies its outputs to outputs/JOB below the current folder. Flags override\n' +
     'the job file (job.yaml). Ctrl-C ends the command, not the job. Exits with 0 only if the job SUCCEEDED.',
   example: '. --gpu T4 --spot --max-runtime 2h -- --epochs 5',
-  run: async (invocation) =>
-    submit(invocation, await readRunRequest(invocation), {
+  run: (invocation) =>
+    submit(invocation, readRunRequest(invocation), {
       follow: (submitted) => followAndFetch(invocation, submitted),
     }),
 };

@@ -10,7 +10,23 @@ export type BuiltPackage = {
   readonly source: PackageSource;
   readonly fileName: string;
   readonly bytes: Uint8Array;
+  /** Symbolic links that it leaves out. */
+  readonly links?: readonly string[];
 };
+
+const SHOWN_LINKS_MAX = 5;
+
+/** Says which symbolic links the packages leave out; empty if there are none. */
+export function describeLinks(built: readonly BuiltPackage[]): readonly string[] {
+  const links = built.flatMap((one) => one.links ?? []);
+  const more = links.length > SHOWN_LINKS_MAX ? `, and ${links.length - SHOWN_LINKS_MAX} more` : '';
+  const names = `${links.slice(0, SHOWN_LINKS_MAX).join(', ')}${more}`;
+  return links.length === 0
+    ? []
+    : [
+        `Not packed, since they are symbolic links to folders or to what does not exist: ${names}. Copy what is needed.`,
+      ];
+}
 
 /** Builds or reads local packages; skips objects. Throws if one cannot be read, or if two have the same name. */
 export async function buildPackages(sources: readonly PackageSource[]): Promise<readonly BuiltPackage[]> {

@@ -4,6 +4,7 @@ import { UsageFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { inspectLocalPackage } from '#cli/submit/check-packages.ts';
 import { collectSourceFiles } from '#cli/submit/source-files.ts';
+import { isArchiveName } from '#shared/package/archive/package-file-names.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 const SHOWN_MODULES_MAX = 8;
@@ -48,6 +49,10 @@ export async function findEntryPoint(path: string, given: string): Promise<strin
 /** The modules and scripts that can be run, with their paths in the folder. */
 async function listModules(path: string): Promise<readonly Module[]> {
   const report = await inspectLocalPackage(path);
+  if (isArchiveName(path)) {
+    const names = report.pythonModules.filter((name) => name !== 'setup' && !TEST_MODULE.test(name));
+    return names.map((name) => ({ name, path: name, text: '' }));
+  }
   const { files, hasBuildFile, isNamedFolder } = await collectSourceFiles(path);
   const modules: Module[] = [];
   for (const name of report.pythonModules.filter((one) => !TEST_MODULE.test(one))) {
@@ -59,7 +64,9 @@ async function listModules(path: string): Promise<readonly Module[]> {
       modules.push({ name: programNameOf(inFolder, new Set(files.map((one) => one.path))), path: inFolder, text });
     }
   }
-  return modules;
+  // Names that are not those of modules, such as "my train.py", run by their path.
+  const scripts = modules.length > 0 ? [] : files.filter((file) => file.path.endsWith('.py'));
+  return [...modules, ...scripts.map((file) => ({ name: file.path, path: file.path, text: '' }))];
 }
 
 /**
@@ -84,7 +91,7 @@ function imports({ path: importer, text }: Module, { path }: Module): boolean {
 }
 
 async function describeNothing(path: string, given: string): Promise<string> {
-  const notebook = (await readdir(path)).find((name) => name.endsWith('.ipynb'));
+  const notebook = (await readdir(path).catch(() => [])).find((name) => name.endsWith('.ipynb'));
   return notebook === undefined
     ? `${path} has no Python program and no job file. For an example of both, run \`${programName()} init python my_model\`.`
     : `${path} has no Python program, and notebooks do not run by themselves: convert one with ` +

@@ -3,12 +3,14 @@ import { basename, dirname, extname, join, resolve } from 'node:path';
 import type { Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { inspectLocalPackage } from '#cli/submit/check-packages.ts';
 import { findEntryPoint, packageOfScript } from '#cli/submit/entry-point.ts';
 import { type ConfigFile, type JobRequest, readConfigFile } from '#cli/submit/job-request.ts';
 import { trainingRequestOf } from '#cli/submit/training-request.ts';
 import { masterOf } from '#shared/job-file/draft/job-draft.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
-import { JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
+import { isArchiveName, JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /** The length of a job id without the suffix that makes it unique; the limit is 128. */
 const JOB_ID_CHARACTERS_MAX = 110;
@@ -26,7 +28,7 @@ export async function readRunRequest(invocation: Invocation): Promise<JobRequest
   const path = resolve(io.cwd, given);
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) {
-    throw new UsageFailure(`${path} does not exist: pass the folder of a program, a .py file or a job file.`);
+    throw new UsageFailure(await describeMissing(path, given));
   }
   const module = flag('module-name');
   const program = found.isDirectory()
@@ -37,8 +39,20 @@ export async function readRunRequest(invocation: Invocation): Promise<JobRequest
   }
   const packages = namesPackages(program.file) ? [] : [{ kind: 'FOLDER', path: program.path } as const];
   const { draft } = program.file.reading;
-  const name = flag('name') ?? draft?.jobId?.value ?? draft?.displayName?.value ?? nameOf(path);
+  const name = flag('name') ?? draft?.jobId?.value ?? draft?.displayName?.value ?? nameOf(path, found.isDirectory());
   return withFreeName(trainingRequestOf(invocation, { file: program.file, jobId: toJobId(name), packages, notes: [] }));
+}
+
+async function describeMissing(path: string, given: string): Promise<string> {
+  if (/^[\w+.-]+(?::\/\/|@[\w.-]+:)/.test(given)) {
+    return (
+      `${given} is not on this machine: clone or copy it, and run the folder. ` +
+      `A package in a bucket is run with \`${programName()} jobs submit training NAME --packages gs://… --module-name MODULE\`.`
+    );
+  }
+  const [name, names] = [basename(path), await readdir(dirname(path)).catch((): string[] => [])];
+  const meant = names.includes(`${name}.py`) ? `Did you mean "${name}.py"? ` : didYouMean(name, names);
+  return `${path} does not exist. ${meant}Pass the folder of a program, a .py file or a job file.`;
 }
 
 function withFreeName(request: JobRequest): JobRequest {
@@ -70,9 +84,26 @@ async function readFile(path: string, { given, module }: Named): Promise<Program
         `${path} is a notebook, which does not run by itself: convert it with \`jupyter nbconvert --to script ${given}\`, ` +
           `and then run \`${programName()} run ${given.replace(/ipynb$/, 'py')}\`.`,
       );
+    case '.sh':
+      throw new UsageFailure(
+        `${path} is a shell script, not a job file: run the Python program that it starts, such as ` +
+          `\`${programName()} run train.py\`.`,
+      );
     default:
-      return { file: await readConfigFile(path), path: dirname(path) };
+      return isArchiveName(path)
+        ? readArchive(path, { given, module })
+        : { file: await readConfigFile(path), path: dirname(path) };
   }
+}
+
+/** An archive is a folder that is packed already. */
+async function readArchive(path: string, { given, module }: Named): Promise<Program> {
+  const [found] = (await inspectLocalPackage(path)).jobFiles;
+  if (found === undefined) {
+    return { file: inferred(module ?? (await findEntryPoint(path, given)), dirname(path)), path, isInferred: true };
+  }
+  const { text, fileName } = { ...found, fileName: basename(found.path) };
+  return { file: { text, fileName, folder: dirname(path), reading: readJobFile(text, { fileName }) }, path };
 }
 
 /** The job file that the folder could have had. */
@@ -90,10 +121,10 @@ function namesPackages({ reading: { draft } }: ConfigFile): boolean {
   return packageUris !== undefined || (imageUri !== undefined && pythonModule === undefined);
 }
 
-/** The name of the folder, or of the script or job file unless that has the usual one. */
-function nameOf(path: string): string {
+/** The name of the folder, or of the script, archive or job file unless that has the usual one. */
+function nameOf(path: string, isFolder: boolean): string {
   const name = basename(path);
-  return JOB_FILE_NAMES.includes(name) ? basename(dirname(path)) : name.replace(/\.(py|ya?ml|json)$/, '');
+  return JOB_FILE_NAMES.includes(name) ? basename(dirname(path)) : name.replace(/(\.tar)?\.\w+$/, isFolder ? '$&' : '');
 }
 
 /** A letter, then letters, digits and underscores. */

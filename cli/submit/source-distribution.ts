@@ -14,6 +14,8 @@ import { createFileScan } from '#shared/package/scan/file-scan.ts';
 export type SourceDistribution = {
   readonly fileName: string;
   readonly bytes: Uint8Array;
+  /** Symbolic links that it leaves out. */
+  readonly links: readonly string[];
 };
 
 const SOURCE_BYTES_MAX = 200 * 2 ** 20;
@@ -45,7 +47,7 @@ export async function buildSourceDistribution(
   packagePath: string,
   { extraFiles = {}, requirements = [], isWhole = false }: BuildOptions = {},
 ): Promise<SourceDistribution> {
-  const { packageName, files, emptyFolders, hasBuildFile, isNamedFolder } = await collectSourceFiles(
+  const { packageName, files, emptyFolders, links, hasBuildFile, isNamedFolder } = await collectSourceFiles(
     packagePath,
     isWhole,
   );
@@ -65,7 +67,7 @@ export async function buildSourceDistribution(
   const kept = files.filter(({ path }) => !written.has(path));
   const project = hasBuildFile ? `${name}-${version}` : '';
   const bytes = await packFiles(isNamedFolder ? packageName : project, written, { files: kept, emptyFolders });
-  return { fileName: `${name}-${version}.tar.gz`, bytes };
+  return { fileName: `${name}-${version}.tar.gz`, bytes, links };
 }
 
 function extendRequirements(

@@ -23,6 +23,8 @@ export type SourceFiles = {
   readonly files: readonly SourceFile[];
   /** The paths of folders without files, into which a program may write without creating them. */
   readonly emptyFolders: readonly string[];
+  /** Symbolic links to folders, which could form cycles, and to what does not exist: they are left out. */
+  readonly links: readonly string[];
   /** Whether there is a setup.py or pyproject.toml. */
   readonly hasBuildFile: boolean;
   /**
@@ -66,35 +68,33 @@ async function collectSingleFile(path: string): Promise<SourceFiles> {
   const names = found.filter((name) => wanted.includes(name)).sort();
   const files = await Promise.all(names.map((name) => describeFile(join(root, name), name)));
   const packageName = program.slice(0, -'.py'.length);
-  return { packageName, files, emptyFolders: [], hasBuildFile: false, isNamedFolder: false };
+  return { packageName, files, emptyFolders: [], links: [], hasBuildFile: false, isNamedFolder: false };
 }
 
 async function collectFolder(path: string, names: readonly string[]): Promise<SourceFiles> {
-  const files: SourceFile[] = [];
-  const emptyFolders: string[] = [];
-  await addFolder({ files, emptyFolders }, { path, relativePath: '' });
+  const collected: Collected = { files: [], emptyFolders: [], links: [] };
+  await addFolder(collected, { path, relativePath: '' });
   const hasBuildFile = names.some((name) => INSTALL_FILES.includes(name));
-  return { packageName: basename(path), files, emptyFolders, hasBuildFile, isNamedFolder: !hasBuildFile };
+  return { packageName: basename(path), ...collected, hasBuildFile, isNamedFolder: !hasBuildFile };
 }
 
 async function collectPackage(packagePath: string): Promise<SourceFiles> {
   const [root, packageName] = [dirname(packagePath), basename(packagePath)];
-  const files: SourceFile[] = [];
-  const emptyFolders: string[] = [];
+  const collected: Collected = { files: [], emptyFolders: [], links: [] };
   const entries = await readdir(root, { withFileTypes: true });
   const hasBuildFile = entries.some(({ name }) => INSTALL_FILES.includes(name));
   for (const { name } of entries.sort(byName)) {
     const path = join(root, name);
-    const found = await stat(path);
+    const found = await stat(path).catch(() => undefined);
     const isPackage =
-      found.isDirectory() && (name === packageName || (hasBuildFile && (await containsCode(path, name))));
+      found?.isDirectory() && (name === packageName || (hasBuildFile && (await containsCode(path, name))));
     if (isPackage) {
-      await addFolder({ files, emptyFolders }, { path, relativePath: name });
-    } else if (found.isFile() && (PROJECT_FILES.test(name) || (hasBuildFile && name.endsWith('.py')))) {
-      files.push(await describeFile(path, name));
+      await addFolder(collected, { path, relativePath: name });
+    } else if (found?.isFile() && (PROJECT_FILES.test(name) || (hasBuildFile && name.endsWith('.py')))) {
+      collected.files.push(await describeFile(path, name));
     }
   }
-  return { packageName, files, emptyFolders, hasBuildFile, isNamedFolder: false };
+  return { packageName, ...collected, hasBuildFile, isNamedFolder: false };
 }
 
 /** Whether the path is a file; false if it cannot be read. */
@@ -110,10 +110,10 @@ async function containsCode(path: string, name: string): Promise<boolean> {
   return !EXCLUDED_NAME.test(name) && (name === 'src' || (await readdir(path)).includes('__init__.py'));
 }
 
-type Collected = { readonly files: SourceFile[]; readonly emptyFolders: string[] };
+type Collected = { readonly files: SourceFile[]; readonly emptyFolders: string[]; readonly links: string[] };
 
 async function addFolder(collected: Collected, folder: { path: string; relativePath: string }): Promise<void> {
-  const { files, emptyFolders } = collected;
+  const { files, emptyFolders, links } = collected;
   const entries = await readdir(folder.path, { withFileTypes: true });
   if (entries.some(({ name }) => name === ENVIRONMENT_FILE) || (await isOutputs(folder.path))) {
     return;
@@ -125,11 +125,12 @@ async function addFolder(collected: Collected, folder: { path: string; relativeP
   for (const entry of included) {
     const path = join(folder.path, entry.name);
     const relativePath = folder.relativePath === '' ? entry.name : `${folder.relativePath}/${entry.name}`;
-    // Symbolic links to folders are not followed, because they can form cycles.
     if (entry.isDirectory()) {
       await addFolder(collected, { path, relativePath });
-    } else if ((await stat(path)).isFile()) {
+    } else if (await isFile(path)) {
       files.push(await describeFile(path, relativePath));
+    } else if (entry.isSymbolicLink()) {
+      links.push(relativePath);
     }
     if (files.length + emptyFolders.length > SOURCE_FILES_MAX) {
       throw new Failure(

@@ -11,7 +11,7 @@ import { describeProblem, describeReport, describeWarnings } from '#cli/render/d
 import { describeTuningPlan } from '#cli/render/describe-tuning-plan.ts';
 import { describePlan, describeUnchecked } from '#cli/render/describe-validation.ts';
 import { paint } from '#cli/render/paint.ts';
-import { type BuiltPackage, buildPackages } from '#cli/submit/build-packages.ts';
+import { type BuiltPackage, buildPackages, describeLinks } from '#cli/submit/build-packages.ts';
 import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
 import { confirmMisplaced } from '#cli/submit/confirm-misplaced.ts';
@@ -36,8 +36,12 @@ import { validateReading } from '#shared/job-file/validate-job-file.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { formatSentJob } from '#shared/protocol/job-text.ts';
 import type { Report } from '#shared/protocol/report.ts';
+import { formatBytes } from '#shared/text/format-number.ts';
 
 const JOB_LOOKUP_MS_MAX = 10_000;
+
+/** Smaller uploads take no time that a user would notice. */
+const ANNOUNCED_BYTES_MIN = 10 * 2 ** 20;
 
 /** A job that was accepted. */
 export type Submitted = {
@@ -55,18 +59,19 @@ type SubmitOptions = {
 /** Validates a job, uploads its packages and submits its job file, and follows it; --dry-run only prints it. */
 export async function submit(
   invocation: Invocation,
-  given: JobRequest,
+  reading: Promise<JobRequest>,
   options: SubmitOptions = { follow: (submitted) => followIfAsked(invocation, submitted) },
 ): Promise<ExitCode> {
   const { io, print } = invocation;
+  // A folder may be packed to read its request, too.
+  const request = await beforeSubmission(io, reading.then(withJobFilePackages));
   rejectConflictingFlags(invocation);
-  const request = await withJobFilePackages(given);
-  const { validated, built } = await beforeSubmission(io, () => validateWithPackages(request));
+  const { validated, built } = await beforeSubmission(io, validateWithPackages(request));
   if (invocation.isSet('dry-run')) {
     return await showDryRun(invocation, validated, request);
   }
-  for (const note of request.notes) {
-    io.stderr.write(`${describeProblem(note)}\n`);
+  for (const note of [...request.notes.map(describeProblem), ...describeLinks(built)]) {
+    io.stderr.write(`${note}\n`);
   }
   const { spec } = validated;
   if (validated.problems.length > 0 || spec === null) {
@@ -104,7 +109,7 @@ type Sending = Pick<Submitted, 'target' | 'client'> & {
 async function send(invocation: Invocation, sending: Sending) {
   const { io } = invocation;
   const { target, client } = sending;
-  const { jobId, text } = await beforeSubmission(io, () => stage(invocation, sending));
+  const { jobId, text } = await beforeSubmission(io, stage(invocation, sending));
   const source = await sendJobFile(target, { client, jobId, text });
   const work = waitForVerdict(client, source, {
     signal: io.interrupted,
@@ -120,15 +125,18 @@ async function stage({ io, flag }: Invocation, { target, client, request, spec, 
     io.stderr.write(`Job ${spec.jobId} already exists: this one is submitted as ${jobId}.\n`);
   }
   const bucket = readStagingBucket(flag('staging-bucket')) ?? target.stagingBucket;
+  const sizeBytes = built.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+  if (sizeBytes >= ANNOUNCED_BYTES_MIN) {
+    io.stderr.write(`Uploading ${formatBytes(sizeBytes)}.\n`);
+  }
   const uriOf = await uploadPackages(client, { built, jobId, bucket });
   return { jobId, text: formatSentJob({ ...writeJob(named, uriOf), git: await readGitCommit(request.packages) }) };
 }
 
-/** Does work that must not lead to a job once the user has pressed Ctrl-C. */
-async function beforeSubmission<T>({ interrupted }: Io, work: () => Promise<T>): Promise<T> {
+/** Awaits work that must not lead to a job once the user has pressed Ctrl-C. */
+async function beforeSubmission<T>({ interrupted }: Io, work: Promise<T>): Promise<T> {
   try {
-    interrupted.throwIfAborted();
-    const result = await orInterrupted(interrupted, work());
+    const result = await orInterrupted(interrupted, work);
     interrupted.throwIfAborted();
     return result;
   } catch (error) {

@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -113,8 +114,11 @@ describe('dropforge run', () => {
   it.each([
     ['while it packs', 'There is no job file'],
     ['before it uploads', 'Price on Google Cloud'],
+    ['while it uploads', 'Job mine already exists'],
   ])('submits nothing after Ctrl-C %s', async (_, line) => {
     await write({ 'mine/train.py': 'print(1)\n' });
+    cloud().onObject = () => {};
+    await cloud().store.write({ bucket: 'uploads', name: 'mine/job.yaml' }, Buffer.from(''));
     const interruption = new AbortController();
     let written = '';
     const onOutput = (data: string | Uint8Array) => {
@@ -127,7 +131,40 @@ describe('dropforge run', () => {
     const io = { dataDir: cloud().dataDir, cwd: work(), interrupted: interruption.signal, stderr };
     expect((await runCli(['run', 'mine'], io)).code).toBe(1);
     expect(written).toMatch(/\nInterrupted\. No job was submitted\.\n$/);
-    expect(await sentAs('mine')).toBeUndefined();
+    expect(await listNames('uploads')).toEqual(['mine/job.yaml']);
+  });
+
+  it('ends at once if Ctrl-C is pressed while it reads the folder', async () => {
+    await write({ 'mine/train.py': 'print(1)\n' });
+    const io = { dataDir: cloud().dataDir, cwd: work(), interrupted: AbortSignal.abort() };
+    expect(await runCli(['run', 'mine'], io)).toEqual(
+      expect.objectContaining({ code: 1, stdout: '', stderr: 'Interrupted. No job was submitted.\n' }),
+    );
+  });
+
+  it('says how much it uploads if that takes a while', async () => {
+    await write({ 'mine/train.py': 'print(1)\n' });
+    await writeFile(join(work(), 'mine', 'data.bin'), randomBytes(11 * 2 ** 20));
+    expect((await run('mine')).stderr).toContain('\nUploading 11 MiB.\n');
+  });
+
+  it('leaves out links that lead to a folder or nowhere, and names them', async () => {
+    await write({ 'mine/train.py': 'print(1)\n', 'mine/real.csv': '1' });
+    await symlink('/mnt/nas/of-another-machine', join(work(), 'mine', 'data'));
+    await symlink('real.csv', join(work(), 'mine', 'linked.csv'));
+    await symlink('..', join(work(), 'mine', 'above'));
+    const { code, stderr } = await run('mine');
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/Not packed, since they are .*: above, data\. /)]);
+  });
+
+  it.each(['python', 'python3'])('asks about a program behind --, as in -- %s train.py', async (interpreter) => {
+    await write({ 'mine/train.py': 'import sys # python\n' });
+    const { stderr } = await run('mine', '--', interpreter, 'train.py', '--epochs=5');
+    expect(stderr).toContain(`${interpreter} behind -- goes to the program, whose source does not mention it.`);
+    expect(stderr).toContain('run:\n  npx dropforge run mine -- --epochs=5\n');
+    const inFolder = { dataDir: cloud().dataDir, cwd: join(work(), 'mine') };
+    const alone = await runCli(['run', '--', interpreter, 'train.py'], inFolder);
+    expect(alone.stderr).toContain('run:\n  npx dropforge run train.py\n');
   });
 
   it('takes job file, name and further packages as they are', async () => {
@@ -204,7 +241,7 @@ describe('the program that dropforge run infers', () => {
     ['mine', { 'mine/a.ipynb': '{}' }, 'convert one with `jupyter nbconvert --to script mine/a.ipynb`'],
     ['mine/a.ipynb', { 'mine/a.ipynb': '{}' }, 'and then run `npx dropforge run mine/a.py`'],
     ['mine', { 'mine/readme.txt': '' }, 'has no Python program and no job file'],
-    ['nowhere', {}, 'nowhere does not exist: pass the folder of a program'],
+    ['nowhere', {}, 'nowhere does not exist. Pass the folder of a program'],
   ])('is missing in %s: %j', async (operand, files, message) => {
     await write(files);
     expect(await run(operand)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });

@@ -9,6 +9,7 @@ import { registriesSchema } from '#shared/protocol/registries.ts';
 
 const REGION_PATTERN = /^[a-z]+-[a-z]+\d+$/;
 const ZONES_PATTERN = /^[a-z]+-[a-z]+\d+(-[a-z])?(,[a-z]+-[a-z]+\d+(-[a-z])?)*$/;
+const BOOLEAN = z.enum(['true', 'false']).transform((text) => text === 'true');
 const HOST_PATTERN = /^(https?:\/\/)?[\w.-]+:\d{1,5}\/?$/;
 
 /**
@@ -32,6 +33,9 @@ const runtimeImagesSchema = z.record(
     })
     .refine(({ machineImages, image, runtime }) => machineImages.length > 0 || (image ?? runtime) !== undefined),
 );
+
+/** An object, `{}` by default. */
+const jsonOf = <Schema extends z.ZodType>(schema: Schema) => z.string().default('{}').transform(readJson).pipe(schema);
 
 /**
  * Every environment variable that deployed functions read: its schema, and its meaning as the description. Values are
@@ -73,10 +77,7 @@ export const SETTINGS = {
     .string()
     .regex(/^projects\/[^/]+\/regions\/[^/]+\/subnetworks\/[^/]+$/)
     .describe('the subnetwork of VMs: projects/P/regions/{region}/subnetworks/S'),
-  SECURE_BOOT: z
-    .enum(['true', 'false'])
-    .transform((text) => text === 'true')
-    .describe('whether VMs boot with Secure Boot, which rejects unsigned drivers: true or false'),
+  SECURE_BOOT: BOOLEAN.describe('whether VMs boot with Secure Boot, which rejects unsigned drivers: true or false'),
   DISK_KMS_KEY: z
     .string()
     .regex(/^projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+\/cryptoKeys\/[^/]+$/)
@@ -98,29 +99,18 @@ export const SETTINGS = {
     .url({ protocol: /^https?$/ })
     .optional()
     .describe('the address of the page, for links in messages; without it, messages have no link'),
-  NOTIFICATION_CHANNELS: z
-    .string()
-    .default('{}')
-    .transform(readJson)
-    .pipe(notificationChannelsSchema)
-    .describe('JSON of notification channels: kind, names of secrets, states, labels and trials of each'),
-  JOB_RIGHTS: z
-    .string()
-    .default('{}')
-    .transform(readJson)
-    .pipe(jobRightsSchema)
-    .describe('JSON of the service accounts, networks and encryption keys that jobs may name'),
-  REGISTRIES: z
-    .string()
-    .default('{}')
-    .transform(readJson)
-    .pipe(registriesSchema)
-    .describe('JSON of logins to container registries by host: the name of a secret, and tokenHost'),
-  CONTAINERS_AS_ROOT: z
-    .enum(['true', 'false'])
-    .default('true')
-    .transform((text) => text === 'true')
-    .describe('whether programs may run as root in their containers: true or false'),
+  NOTIFICATION_CHANNELS: jsonOf(notificationChannelsSchema).describe(
+    'JSON of notification channels: kind, names of secrets, states, labels and trials of each',
+  ),
+  JOB_RIGHTS: jsonOf(jobRightsSchema).describe(
+    'JSON of the service accounts, networks and encryption keys that jobs may name',
+  ),
+  REGISTRIES: jsonOf(registriesSchema).describe(
+    'JSON of logins to container registries by host: the name of a secret, and tokenHost',
+  ),
+  CONTAINERS_AS_ROOT: BOOLEAN.default(true).describe(
+    'whether programs may run as root in their containers: true or false',
+  ),
   API_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -142,17 +132,10 @@ export const SETTINGS = {
     .min(0)
     .default(20)
     .describe('US dollars that a VM which is kept after a failure may cost'),
-  SHELL_ACCESS: z
-    .enum(['true', 'false'])
-    .default('false')
-    .transform((text) => text === 'true')
-    .describe('whether users can open a shell in VMs: true or false'),
-  INTERNET_ACCESS: z
-    .string()
-    .default('{}')
-    .transform(readJson)
-    .pipe(internetAccessSchema)
-    .describe('JSON of the regions whose VMs reach hosts outside of Google, by network, and of remoteRepositories'),
+  SHELL_ACCESS: BOOLEAN.default(false).describe('whether users can open a shell in VMs: true or false'),
+  INTERNET_ACCESS: jsonOf(internetAccessSchema).describe(
+    'JSON of the regions whose VMs reach hosts outside of Google, by network, and of remoteRepositories',
+  ),
   DATA_BUCKETS: z
     .string()
     .transform((text) => text.split(',').filter((name) => name !== ''))

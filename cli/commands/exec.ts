@@ -6,18 +6,17 @@ import { createAdminClient } from '#cli/client/admin-client.ts';
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findCloud } from '#cli/client/find-cloud.ts';
 import { findTarget } from '#cli/client/find-target.ts';
-import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
+import { type Command, defineFlag, type ExitCode, type Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 /** Beside the agent on a VM of Google Cloud. */
 const AGENT = '/var/lib/dropforge/agent.pyz';
 
-const REPLICA_FLAG = {
-  name: 'replica',
-  value: 'REPLICA',
-  summary: 'the replica, such as worker-1; the master, or the one whose VM is kept, by default',
-} as const;
+const REPLICA_FLAG = defineFlag(
+  'replica REPLICA',
+  'the replica, such as worker-1; the master, or the one whose VM is kept, by default',
+);
 const OPERANDS = [{ name: 'JOB', summary: 'job id', count: 'one' }] as const;
 const NOTES =
   'Runs in the environment of the program: its variables, its working directory, its container. On Google Cloud it uses your own gcloud (docs/shell.md). Exits with the exit code of the command.';

@@ -1,5 +1,5 @@
 import { openApi } from '#cli/client/open-api.ts';
-import type { Command, Flag } from '#cli/core/command.ts';
+import { type Command, defineFlag, type Flag } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { GCLOUD_LIST_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
@@ -20,21 +20,9 @@ type ListOptions = {
 };
 
 const FLAGS: readonly Flag[] = [
-  {
-    name: 'limit',
-    value: 'N',
-    summary: `maximum number of jobs, 1 to ${JOBS_COUNT_MAX} (default ${JOBS_COUNT_DEFAULT})`,
-  },
-  {
-    name: 'filter',
-    value: 'TERMS',
-    summary: 'terms such as state=RUNNING, labels.team=vision, jobId:digits, combined with AND',
-  },
-  {
-    name: 'sort-by',
-    value: 'COLUMN',
-    summary: 'a column, such as cost, or a field; ~COLUMN for descending order (default: ~created)',
-  },
+  defineFlag('limit N', `maximum number of jobs, 1 to ${JOBS_COUNT_MAX} (default ${JOBS_COUNT_DEFAULT})`),
+  defineFlag('filter TERMS', 'terms such as state=RUNNING, labels.team=vision, jobId:digits, combined with AND'),
+  defineFlag('sort-by COLUMN', 'a column, such as cost, or a field; ~COLUMN for descending order (default: ~created)'),
   ...GCLOUD_LIST_FLAGS,
 ];
 

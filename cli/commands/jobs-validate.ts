@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { readDeployment } from '#cli/client/deployment.ts';
-import type { Command, Invocation } from '#cli/core/command.ts';
+import { type Command, defineFlag, type Invocation } from '#cli/core/command.ts';
 import { describeFileError, UsageFailure } from '#cli/core/failure.ts';
 import { describeValidation, toJson, type Validation } from '#cli/render/describe-validation.ts';
 import { withEngineWarning } from '#cli/submit/check-engine.ts';
@@ -22,17 +22,8 @@ export const jobsValidate: Command = {
   ],
   example: 'job.yaml --package trainer',
   flags: [
-    {
-      name: 'package',
-      value: 'PATH',
-      summary: 'also check this package: an archive, a folder, or a .py file',
-    },
-    {
-      name: 'ignore',
-      value: 'CODES',
-      isRepeatable: true,
-      summary: 'codes of --package findings to ignore, comma-separated',
-    },
+    defineFlag('package PATH', 'also check this package: an archive, a folder, or a .py file'),
+    defineFlag('ignore CODES', 'codes of --package findings to ignore, comma-separated', { isRepeatable: true }),
   ],
   notes:
     'Runs offline; with a deployment, images are compared with what its VMs reach. Exits with 1 if a submission would be rejected. Fields that flags can set may be missing.',

@@ -1,5 +1,5 @@
 import { openApi } from '#cli/client/open-api.ts';
-import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
+import { type Command, defineFlag, type ExitCode, type Invocation } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
@@ -28,13 +28,12 @@ export const metrics: Command = {
   ],
   example: 'digits loss accuracy',
   flags: [
-    { name: 'system', summary: 'those of the VMs, such as gpu/0/utilization, instead of those of the program' },
-    { name: 'replica', value: 'REPLICA', summary: 'of one replica only, such as master-0' },
-    {
-      name: 'points',
-      value: 'N',
-      summary: `maximum number of points of each metric, 1 to ${SERIES_POINTS_MAX} (default ${TEXT_POINTS_COUNT}; ${SERIES_POINTS_MAX} in other formats than text)`,
-    },
+    defineFlag('system', 'those of the VMs, such as gpu/0/utilization, instead of those of the program'),
+    defineFlag('replica REPLICA', 'of one replica only, such as master-0'),
+    defineFlag(
+      'points N',
+      `maximum number of points of each metric, 1 to ${SERIES_POINTS_MAX} (default ${TEXT_POINTS_COUNT}; ${SERIES_POINTS_MAX} in other formats than text)`,
+    ),
     ...GCLOUD_JOB_FLAGS,
   ],
   notes:

@@ -1,17 +1,14 @@
 import { findTarget } from '#cli/client/find-target.ts';
 import { createObjectClient, findObjects } from '#cli/client/object-client.ts';
+import { defineFlag } from '#cli/core/command.ts';
 import { interruptible } from '#cli/core/interruptible.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 
 export const rm = interruptible({
   operands: [{ name: 'URI', summary: 'gs://BUCKET/OBJECT or a pattern', count: 'many' }],
   flags: [
-    { name: 'recursive', letter: 'r', summary: 'delete folders recursively' },
-    {
-      name: 'all-versions',
-      letter: 'a',
-      summary: 'also delete noncurrent versions, which frees disk space immediately',
-    },
+    defineFlag('recursive', 'delete folders recursively', { letter: 'r' }),
+    defineFlag('all-versions', 'also delete noncurrent versions, which frees disk space immediately', { letter: 'a' }),
   ],
   notes: 'Without --all-versions, buckets keep deleted objects as noncurrent versions for a limited time.',
   async run(invocation) {

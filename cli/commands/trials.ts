@@ -3,7 +3,7 @@ import { extname, resolve } from 'node:path';
 import type { ApiClient } from '#cli/client/api-client.ts';
 import { openApi } from '#cli/client/open-api.ts';
 import { listTrials } from '#cli/client/trials.ts';
-import type { Command, ExitCode, Flag, Invocation } from '#cli/core/command.ts';
+import { type Command, defineFlag, type ExitCode, type Flag, type Invocation } from '#cli/core/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
 import { GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
@@ -19,17 +19,12 @@ import { TRIALS_MAX } from '#shared/tuning/trial.ts';
 const TRIALS_COUNT_DEFAULT = 50;
 
 const FLAGS: readonly Flag[] = [
-  {
-    name: 'sort-by',
-    value: 'COLUMN',
-    summary: 'trial, state, objective, step, start, end, duration, cost, or a parameter; ~COLUMN for descending order',
-  },
-  {
-    name: 'limit',
-    value: 'N',
-    summary: `maximum number of trials, 1 to ${TRIALS_MAX} (default ${TRIALS_COUNT_DEFAULT})`,
-  },
-  { name: 'export', value: 'FILE.csv', summary: 'write all trials as CSV' },
+  defineFlag(
+    'sort-by COLUMN',
+    'trial, state, objective, step, start, end, duration, cost, or a parameter; ~COLUMN for descending order',
+  ),
+  defineFlag('limit N', `maximum number of trials, 1 to ${TRIALS_MAX} (default ${TRIALS_COUNT_DEFAULT})`),
+  defineFlag('export FILE.csv', 'write all trials as CSV'),
   ...GCLOUD_JOB_FLAGS,
 ];
 

@@ -102,8 +102,8 @@ function readEnvironment(name: string, text: string): Partial<Dependencies> {
   const ofConda = listed.filter((one) => typeof one === 'string').map((one) => one.replace(/^[\w-]+::/, ''));
   const python = ofConda.map((one) => /^python\s*([=<>!~ ].*)$/.exec(one)?.[1]).find((one) => one !== undefined);
   const minor = /^[=\s]*(\d+\.\d+)/.exec(python ?? '')?.[1];
-  const isIndex = (line: string) => /^--(?:(?:extra-)?index-url|find-links)\b/.test(line);
-  const isRequirement = (line: string) => /^\w/.test(line);
+  const isIndex = (line: string) => /^--(?:(?:extra-)?index-url|find-links)\b.*$/.test(line);
+  const isRequirement = (line: string) => /^\w.*$/.test(line);
   const left = [
     ...ofConda.filter((one) => !/^(?:python|pip)(?![\w-])/.test(one)),
     ...ofPip.filter((line) => !isIndex(line) && !isRequirement(line)),

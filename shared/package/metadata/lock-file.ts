@@ -3,7 +3,8 @@ import * as z from 'zod';
 import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
 import { evaluateMarker } from '#shared/package/metadata/marker.ts';
 
-const text = z.string();
+/** One line: pip would read a second one as another requirement, or as options. */
+const text = z.string().regex(/^.*$/);
 /** A dependency of a package: a name, in all versions of the lock unless one is stated. */
 const linkSchema = z.object({
   name: text,
@@ -13,6 +14,10 @@ const linkSchema = z.object({
   extra: z.array(text).default([]),
 });
 const links = z.array(linkSchema);
+const linksByName = z
+  .record(text, links)
+  .default({})
+  .transform((table) => new Map(Object.entries(table)));
 const constraint = z.union([text.transform(() => ({})), z.object({ markers: text.optional() })]);
 const poetryLinks = z
   .record(text, z.union([constraint, z.array(constraint)]))
@@ -22,14 +27,15 @@ const poetryLinks = z
     ),
   );
 const PYPI = 'https://pypi.org/simple';
+const IS_INDEX = /^https?:\S+$/;
 /** A package of a uv.lock or, with `optional`, `groups` (since Poetry 2) and `markers`, of a poetry.lock. */
 const packageSchema = z.object({
-  name: text.transform(normalizeName),
-  version: text.default(''),
+  name: text.regex(/^\w[\w.-]*$/).transform(normalizeName),
+  version: text.regex(/^[\w.!+-]*$/).default(''),
   source: z.record(text, text).default({ registry: PYPI }),
   dependencies: z.union([links, poetryLinks]).default([]),
-  'optional-dependencies': z.record(text, links).default({}),
-  'dev-dependencies': z.record(text, links).default({}),
+  'optional-dependencies': linksByName,
+  'dev-dependencies': linksByName,
   optional: z.boolean().default(false),
   groups: z.array(text).optional(),
   markers: z.union([text, z.record(text, text)]).default(''),
@@ -60,7 +66,7 @@ export function readLockFile(content: string, groups: readonly string[], names: 
     const alternatives = [...markers].map((marker) => (markers.size > 1 ? `(${marker})` : marker)).join(' or ');
     return requirement === null ? [] : [markers.has('') ? requirement : `${requirement} ; ${alternatives}`];
   });
-  const indexes = found.flatMap(([one]) => indexOf(one) ?? []).filter((url) => url !== PYPI && /^https?:/.test(url));
+  const indexes = found.flatMap(([one]) => indexOf(one) ?? []).filter((url) => url !== PYPI && IS_INDEX.test(url));
   // pip refuses versions that override what other packages require.
   const options = lock.manifest.overrides.length > 0 ? ['--no-deps'] : [];
   return {
@@ -81,7 +87,7 @@ function startsOf(packages: readonly Package[], groups: readonly string[]): read
   const members = packages.filter(({ source }) => source.virtual ?? source.editable);
   return (own.length > 0 ? own : members).flatMap((one) => [
     ...one.dependencies,
-    ...groups.flatMap((name) => one['dev-dependencies'][name] ?? one['optional-dependencies'][name] ?? []),
+    ...groups.flatMap((name) => one['dev-dependencies'].get(name) ?? one['optional-dependencies'].get(name) ?? []),
   ]);
 }
 
@@ -96,14 +102,24 @@ function poetryStartsOf(packages: readonly Package[], groups: readonly string[],
   });
 }
 
+/** Limits the time for many links to many packages of one name, in characters of their markers; a link counts as 20. */
+const FOLLOWED_MAX = 20_000_000;
+const LINK_CHARACTERS = 20;
+
 /** The packages that links lead to, each with the markers of the links that may hold on a VM; '' if one does. */
 function reach(packages: readonly Package[], starts: readonly Link[], groups: readonly string[]) {
   const byName = Map.groupBy(packages, ({ name }) => name);
   const markersOf = new Map<Package, Set<string>>();
   const pending = new Set(starts);
+  let followed = 0;
   for (const { name, version, source, marker, extra } of pending) {
     const left = narrow(marker, groups);
-    const targets = (byName.get(normalizeName(name)) ?? []).filter(
+    const candidates = byName.get(normalizeName(name)) ?? [];
+    followed += candidates.length * (marker.length + LINK_CHARACTERS);
+    if (followed > FOLLOWED_MAX) {
+      throw new Error('The lock has too many links.');
+    }
+    const targets = candidates.filter(
       (one) =>
         (version ?? one.version) === one.version &&
         Object.entries(source).every(([kind, value]) => one.source[kind] === value),
@@ -112,8 +128,9 @@ function reach(packages: readonly Package[], starts: readonly Link[], groups: re
       markersOf.set(target, (markersOf.get(target) ?? new Set()).add(left ?? ''));
       // The links of a package of Poetry 2 name no versions, and it states itself where it is needed.
       const own = target.groups === undefined ? target.dependencies : [];
-      for (const next of [own, ...extra.map((one) => target['optional-dependencies'][one] ?? [])].flat()) {
+      for (const next of [own, ...extra.map((one) => target['optional-dependencies'].get(one) ?? [])].flat()) {
         pending.add(next);
+        followed += LINK_CHARACTERS;
       }
     }
   }
@@ -141,6 +158,6 @@ function requirementOf({ name, version, source }: Package): string | null {
   // uv writes `https://host/repository?subdirectory=python&rev=main#COMMIT`.
   const folder = subdirectory ?? /[?&]subdirectory=([^&#]*)/.exec(git ?? '')?.[1];
   const place = git === undefined ? url : `git+${git.replace(/\?[^#]*/, '').replace('#', '@')}`;
-  const isLocal = place === '' || type === 'directory' || type === 'file';
-  return isLocal ? null : `${name} @ ${place}${folder === undefined ? '' : `#subdirectory=${folder}`}`;
+  const address = `${place}${folder === undefined ? '' : `#subdirectory=${folder}`}`;
+  return /^(?:git\+)?(?:https?|ssh|git):\S+$/.test(address) ? `${name} @ ${address}` : null;
 }

@@ -93,7 +93,7 @@ export function readPyproject(text: string, path: string): Pyproject | Problem {
 }
 
 function pyprojectOf({ project, tool, ...data }: z.infer<typeof pyprojectSchema>): Pyproject {
-  const lists: GroupLists = { ...project?.['optional-dependencies'], ...data['dependency-groups'] };
+  const lists = new Map(Object.entries({ ...project?.['optional-dependencies'], ...data['dependency-groups'] }));
   const groups = tool?.dropforge?.groups ?? tool?.uv?.['default-groups'] ?? [];
   const known = Object.keys({ ...data['dependency-groups'], ...tool?.poetry?.group });
   return {
@@ -106,24 +106,30 @@ function pyprojectOf({ project, tool, ...data }: z.infer<typeof pyprojectSchema>
     roots: rootsOf(tool),
     ignoredChecks: tool?.dropforge?.ignore ?? [],
     groups,
-    groupRequirements: groups.flatMap((name) => requirementsOfGroup(name, lists)),
+    groupRequirements: requirementsOfGroups(groups, lists),
     unusedGroups: known.filter((name) => !groups.includes(name)),
-    unknownGroups: groups.filter((name) => !known.includes(name) && !Object.hasOwn(lists, name)),
+    unknownGroups: groups.filter((name) => !known.includes(name) && !lists.has(name)),
     poetryNames: Object.keys(tool?.poetry?.dependencies ?? {}).filter((name) => name !== 'python'),
   };
 }
 
 export const NO_PYPROJECT = pyprojectOf({});
 
-type GroupLists = Readonly<Record<string, readonly (string | { readonly 'include-group': string })[]>>;
+type GroupLists = ReadonlyMap<string, readonly (string | { readonly 'include-group': string })[]>;
 
 /** A group can include others (PEP 735), each of which counts once. */
-function requirementsOfGroup(name: string, lists: GroupLists, seen = new Set<string>()): string[] {
-  const items = seen.has(name) ? [] : (lists[name] ?? []);
-  seen.add(name);
-  return items.flatMap((item) =>
-    typeof item === 'string' ? [item] : requirementsOfGroup(item['include-group'], lists, seen),
-  );
+function requirementsOfGroups(groups: readonly string[], lists: GroupLists): string[] {
+  const names = new Set(groups);
+  const requirements: string[] = [];
+  // A set also iterates over what is added meanwhile.
+  for (const item of names.values().flatMap((name) => lists.get(name) ?? [])) {
+    if (typeof item === 'string') {
+      requirements.push(item);
+    } else {
+      names.add(item['include-group']);
+    }
+  }
+  return requirements;
 }
 
 const scriptSchema = z.object({

@@ -1,19 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { inspectPackage } from '#shared/package/inspect-package.ts';
-import { sourceOf, tarGzOf } from '../../support/package/build-archives.ts';
+import { type Files, installedOf } from '../../support/package/installed-of.ts';
 import { verdictOf } from '../../support/package/lint-subject.ts';
-
-type Files = Readonly<Record<string, string>>;
-
-/** The layout of a folder with these files beside train.py, and the warnings about it. */
-async function installedOf(files: Files) {
-  const all = { 'train.py': 'print(1)\n', ...files };
-  const entries = Object.entries(all).map(([path, data]) => ({ path: `mine/${path}`, data }));
-  const { problems, warnings, layoutOf } = await inspectPackage(sourceOf('mine.tar.gz', tarGzOf(entries)));
-  expect(problems).toEqual([]);
-  const { style, requirementFiles = [], requirements = [] } = layoutOf('train') ?? {};
-  return { style, requirementFiles, requirements, said: warnings.map(({ code, message }) => `${code}: ${message}`) };
-}
 
 const PROJECT = '[project]\nname = "mine"\nversion = "1"\ndependencies = ["numpy>=1", "huggingface-hub[xet]"]\n';
 const registry = 'source = { registry = "https://pypi.org/simple" }';

@@ -41,7 +41,7 @@ export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
 }
 
 /**
- * Returns the embedded cloud of the data directory or, unless the caller chose one, this user's only one that runs
+ * Returns the embedded cloud of the data directory or, unless that was chosen or exists, this user's only one that runs
  * elsewhere. Throws Failure if there is none, and if a deployment is selected.
  */
 export async function findCloud(caller: CloudCaller): Promise<EmbeddedCloud> {
@@ -67,15 +67,17 @@ async function readCloud(dataDir: string): Promise<EmbeddedCloud | undefined> {
 
 async function findElsewhere({ dataDir: chosen, io }: CloudCaller, nearest: string): Promise<EmbeddedCloud> {
   const [first, ...others] = chosen === undefined ? await listRunningClouds(io.stateDir) : [];
-  const cloud = first === undefined || others.length > 0 ? undefined : await readCloud(first);
+  // All clouds have the same buckets: a command for one that is stopped must not change another.
+  const isOnly = first !== undefined && others.length === 0 && !(await isDirectory(nearest));
+  const cloud = isOnly ? await readCloud(first) : undefined;
   if (cloud !== undefined) {
     io.stderr.write(`Using the ${nameOf(cloud)}, since none is running on ${nearest}.\n`);
     return cloud;
   }
   const choices = [first, ...others].map((dataDir) => `--data-dir ${quoteForShell(dataDir ?? '')}`);
   throw new Failure(
-    others.length > 0
-      ? `No embedded cloud is running on ${nearest}, and several elsewhere: choose one with ${choices.join(' or ')}.`
+    first !== undefined
+      ? `No embedded cloud is running on ${nearest}: run \`${programName()} up\` for it, or choose one that runs elsewhere with ${choices.join(' or ')}.`
       : `No embedded cloud is running on ${nearest}: run \`${programName()} up\` first, or select a deployment on Google Cloud with --deployment FILE.`,
   );
 }

@@ -60,13 +60,13 @@ async function listWords(invocation: Invocation, commands: readonly CommandEntry
     return below(longer).length > 0 ? longer : known;
   }, '');
   const command = await commands.find(({ name }) => name === path)?.load();
-  if (command === undefined) {
-    return [...new Set(below(path).map(({ name }) => name.slice(path.length).trim().split(' ')[0] ?? ''))];
-  }
-  const flags = [...command.flags, ...GLOBAL_FLAGS.filter(({ except }) => !except.test(path))];
+  const flags = [...(command?.flags ?? []), ...GLOBAL_FLAGS.filter(({ except }) => !except.test(path))];
   const last = flags.find(({ name, letter }) => [`--${name}`, `-${letter}`].includes(before.at(-1) ?? ''));
   if (before.includes('--') || (last?.value !== undefined && !last.isValueOptional)) {
     return last?.choices ?? [];
+  }
+  if (command === undefined) {
+    return [...new Set(below(path).map(({ name }) => name.slice(path.length).trim().split(' ')[0] ?? ''))];
   }
   if (invocation.rest.at(-1)?.startsWith('-')) {
     return flags.map(({ name }) => `--${name}`);
@@ -82,7 +82,8 @@ async function listJobs(invocation: Invocation): Promise<readonly string[]> {
     const { findTarget } = await import('#cli/client/find-target.ts');
     const { api } = await findTarget(invocation);
     const jobs = await createApiClient(api, AbortSignal.timeout(ANSWER_MS_MAX)).listJobs(JOBS_COUNT_MAX);
-    return jobs.map(({ jobId }) => jobId);
+    // bash inserts words as they are, and would execute a name of another cloud that is more than a word.
+    return jobs.map(({ jobId }) => jobId).filter((jobId) => /^\w[\w.-]*$/.test(jobId));
   } catch {
     return [];
   }

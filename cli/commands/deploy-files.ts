@@ -13,13 +13,16 @@ import packageFile from '#package.json' with { type: 'json' };
 import { parseJson } from '#shared/protocol/parse-json.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
-const FOLDERS = ['terraform', 'dist/functions', 'infra/machine-image', 'examples/digits'];
+const FOLDERS = ['terraform', 'dist/functions', 'infra', 'examples/digits'];
 
 /** Recognizes the files that are deployed: a checkout has others in the same folders, settings and state among them. */
 const DEPLOYED =
-  /^(?!.*(\.\.|\\))(terraform\/(?!.*\.terraform\/).*\.(tf|md)|terraform\/\.terraform\.lock\.hcl|dist\/functions\/[^/]+\.(zip|pyz)|(infra|examples)\/(?!.*(__pycache__|\.egg-info|\.ts$)).*)$/s;
+  /^(?!.*(\.\.|\\))(terraform\/(?!.*\.terraform\/).*\.(tf|md)|terraform\/\.terraform\.lock\.hcl|dist\/functions\/[^/]+\.(zip|pyz)|(infra\/machine-image|examples\/digits)\/(?!.*(__pycache__|\.egg-info|\.ts$)).*|infra\/vm-agent\/vm_agent\/paths\/hook\.py)$/s;
 
 const LOCK_FILE = 'terraform/.terraform.lock.hcl';
+
+/** Written once, and then the user's: state and saved plans contain secrets. */
+const IGNORED = '.terraform/\n*.tfstate*\n*.tfplan\nplan\n';
 
 /** Lists the SHA-256 of each file as it was written, so that an update can tell what the user has changed. */
 const MANIFEST = 'dropforge-files.json';
@@ -53,6 +56,7 @@ export const deployFiles: Command = {
     for (const path of [...before.keys()].filter((earlier) => !files.has(earlier))) {
       await rm(join(directory, path), { force: true });
     }
+    await writeFile(join(directory, '.gitignore'), IGNORED, { flag: 'wx' }).catch(ignoreExisting);
     const { version } = packageFile;
     const manifest = { version, files: Object.fromEntries(files) };
     await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
@@ -124,6 +128,12 @@ async function rejectChanged(
     throw new Failure(
       `${directory} has files or links that are yours, or that you have changed: ${named}. Nothing was written. Choose a new folder, or move your changes to files of other names, such as terraform/terraform.tfvars.`,
     );
+  }
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') {
+    throw error;
   }
 }
 

@@ -10,7 +10,10 @@ const TEMPLATES = join(PRODUCT_ROOT, 'cli', 'templates');
 
 export const init: Command = {
   operands: [
-    { name: 'TEMPLATE', summary: 'python, which needs nothing else, or pytorch (default: python)', count: 'optional' },
+    {
+      ...{ name: 'TEMPLATE', count: 'optional', choices: ['python', 'pytorch'] },
+      summary: 'python, which needs nothing else, or pytorch (default: python)',
+    },
     { name: 'FOLDER', summary: 'a new or empty folder (default: the current one)', count: 'optional' },
   ],
   flags: [],

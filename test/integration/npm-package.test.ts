@@ -64,6 +64,15 @@ describe('the npm package, installed without a registry in an empty home', () =>
     const [api, agent] = ['api.zip', 'agent.pyz'].map((name) => join(directory, 'dist/functions', name));
     expect((await stat(api ?? '')).size).toBeGreaterThan(1e6);
     expect((await stat(agent ?? '')).size).toBeGreaterThan(1e5);
+    const ignored = await readFile(join(directory, '.gitignore'), 'utf8');
+    expect(ignored).toContain('*.tfstate*');
+    // The recipe of the machine image copies files by their place beside it.
+    for (const name of ['runtime.pkr.hcl', 'make-machine-image.sh', 'check-image.sh']) {
+      const recipe = await readFile(join(directory, 'infra/machine-image', name), 'utf8');
+      for (const [path] of recipe.matchAll(/\.\.\/[\w./-]+/g)) {
+        expect((await stat(join(directory, 'infra/machine-image', path))).isFile()).toBe(true);
+      }
+    }
     const settings = join(directory, 'terraform/terraform.tfvars');
     await writeFile(settings, 'project_id = "mine"');
     expect((await write()).stdout).toContain('To update it');

@@ -20,7 +20,7 @@ export async function unregisterCloud(stateDir: string, dataDir: string): Promis
 export async function listRunningClouds(stateDir: string): Promise<readonly string[]> {
   const names = (await readdir(join(stateDir, FOLDER)).catch(ignoreMissing)) ?? [];
   const recorded = await Promise.all(
-    names.map((name) => readFile(join(stateDir, FOLDER, name), 'utf8').catch(ignoreMissing)),
+    names.map((name) => readFile(join(stateDir, FOLDER, name), 'utf8').catch(() => undefined)),
   );
   const dataDirs = recorded.filter((dataDir) => dataDir !== undefined);
   const running = await Promise.all(dataDirs.map((dataDir) => readEndpoints(dataDir).catch(() => undefined)));

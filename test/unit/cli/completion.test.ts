@@ -53,9 +53,16 @@ describe('dropforge completion', () => {
     expect((await runCli(['completion', 'bash', '--', 'logs', ''], { dataDir: folder })).stdout).toBe('');
   });
 
+  it('offers no name that a shell would execute', async () => {
+    cloud.jobs.set('name', [viewOf('zz;touch x;')]).set('glob', [viewOf('*')]);
+    expect(await complete('jobs', 'describe', '')).toEqual(['digits_1', 'digits_2']);
+  });
+
   it('leaves files, values without choices and the arguments of the program to the shell', async () => {
     expect(await complete('jobs', 'validate', '')).toEqual([]);
     expect(await complete('jobs', 'list', '--limit', '')).toEqual([]);
+    expect(await complete('--deployment', '')).toEqual([]);
+    expect(await complete('init', '')).toEqual(['python', 'pytorch']);
     expect(await complete('run', '.', '--', '--')).toEqual([]);
   });
 

@@ -47,11 +47,20 @@ describe('a running embedded cloud', () => {
     expect(stderr).toContain(`No embedded cloud is running on ${join(cwd, 'mine')}: run \`npx dropforge`);
   });
 
+  it('is not used in place of one that the folder has and that is stopped', async () => {
+    await mkdir(join(cwd, '..', '.dropforge'));
+    const { code, stderr } = await cli('jobs', 'cancel', 'digits');
+    expect({ code, requests: cloud.requests }).toEqual({ code: 1, requests: [] });
+    expect(stderr).toContain(`up\` for it, or choose one that runs elsewhere with --data-dir ${cloud.dataDir}.`);
+  });
+
   it('must be chosen if several run elsewhere', async () => {
     const other = await registerAnother();
     const { code, stderr } = await cli('jobs', 'list');
     expect(code).toBe(1);
-    expect(stderr).toContain(`choose one with --data-dir ${cloud.dataDir} or --data-dir '${other}'.`);
+    expect(stderr).toContain(
+      `choose one that runs elsewhere with --data-dir ${cloud.dataDir} or --data-dir '${other}'.`,
+    );
     expect((await cli('jobs', 'list', '--data-dir', cloud.dataDir)).code).toBe(0);
   });
 
@@ -59,6 +68,8 @@ describe('a running embedded cloud', () => {
     // Greater than the highest process id on Linux, 4,194,304 (proc(5), pid_max).
     await registerAnother(4_194_305);
     await rm(await registerAnother(4_194_306), { recursive: true });
+    await writeFile(join(await registerAnother(4_194_307), 'endpoints.json'), '{');
+    await mkdir(join(stateDir, 'clouds', 'folder'));
     expect((await cli('jobs', 'list')).code).toBe(0);
   });
 });

@@ -4,6 +4,7 @@ import { createGunzip } from 'node:zlib';
 import type { File } from '@google-cloud/storage';
 import type { Target } from '#cli/client/find-target.ts';
 import { folderOf, isPattern, literalPrefixOf, matchesPattern, readGsUri } from '#cli/client/gs-uri.ts';
+import { embeddedRemedies } from '#cli/client/request-json.ts';
 import { describeError, Failure, NotFound, unlessNotFound } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
@@ -71,7 +72,8 @@ export function createObjectClient(
   }
   return {
     async listBuckets() {
-      const [buckets] = await repeat(storage, () => storage.getBuckets());
+      const list = repeat(storage, () => storage.getBuckets());
+      const [buckets] = await withUserErrors({ bucket: '', name: '' }, list);
       return buckets.map(({ name }) => name);
     },
     async listFolder(folder, { includeVersions = false } = {}) {
@@ -184,6 +186,9 @@ function toUserError(object: ObjectName, error: unknown): unknown {
   }
   if (code === PRECONDITION_FAILED) {
     return new Failure(`${uri} was replaced at the same moment. Run the command again.`);
+  }
+  if (describeError(error).includes('ECONNREFUSED')) {
+    return new Failure(`Cloud Storage is unreachable: ${embeddedRemedies().unreachable} (ECONNREFUSED).`);
   }
   return isTransient(error)
     ? new Failure(`Cloud Storage does not serve ${uri} (${describeError(error)}). Run the command again later.`)

@@ -40,6 +40,9 @@ export async function readRunRequest(invocation: Invocation): Promise<JobRequest
   const packages = namesPackages(program.file) ? [] : [{ kind: 'FOLDER', path: program.path } as const];
   const { draft } = program.file.reading;
   const name = flag('name') ?? draft?.jobId?.value ?? draft?.displayName?.value ?? nameOf(path, found.isDirectory());
+  if (flag('name') !== undefined && !/\w/.test(name)) {
+    throw new UsageFailure(`--name '${name}' has no letter or digit, from which a job id could be made.`);
+  }
   return withFreeName(trainingRequestOf(invocation, { file: program.file, jobId: toJobId(name), packages, notes: [] }));
 }
 

@@ -33,7 +33,12 @@ const COMMANDS: readonly Row[] = [
   ['check|auth|login|setup|config|token|info|cluster-info', 'Use `dropforge status`: it names the cloud in use.'],
   ['tune|sweep|create-hyper-parameter-tuning-job', 'Use `dropforge hp-tuning-jobs create --config {JOB_FILE}`.'],
   ['local|local-run', 'Start `dropforge up` in another terminal, then use `dropforge run {FOLDER}`.'],
-  ['download|rsync|mv', 'Use `dropforge cp -r {gs://BUCKET/FOLDER .}`.'],
+  ['jobs ls', 'Use `dropforge jobs list`.'],
+  [
+    'download|fetch|pull|outputs',
+    'Use `dropforge cp -r JOB_DIR outputs/`; `dropforge jobs describe {JOB}` names JOB_DIR.',
+  ],
+  ['rsync|mv', 'Use `dropforge cp -r {gs://BUCKET/FOLDER .}`.'],
   ['open|ui|web', 'Use `dropforge dashboard --open`.'],
 ];
 

@@ -34,6 +34,8 @@ describe('a command of another tool or an earlier version', () => {
     ['jobs delete digits', 'Use `dropforge jobs cancel digits`; its files are kept.'],
     ['stop-training-job --training-job-name digits', 'Use `dropforge jobs cancel digits`; its files are kept.'],
     ['queue', 'Use `dropforge jobs list`.'],
+    ['jobs ls', 'Use `dropforge jobs list`.'],
+    ['download digits', 'Use `dropforge cp -r JOB_DIR outputs/`; `dropforge jobs describe digits` names JOB_DIR.'],
     ['ps -a', 'Use `dropforge jobs list`.'],
     ['cost-report', 'Use `dropforge jobs list --sort-by=~cost`, which shows the price of each job.'],
     ['--deployment d.json queue', 'Use `dropforge --deployment d.json jobs list`.'],

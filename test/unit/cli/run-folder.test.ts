@@ -167,6 +167,12 @@ describe('dropforge run', () => {
     expect(alone.stderr).toContain('run:\n  npx dropforge run train.py\n');
   });
 
+  it('rejects a name without a letter or digit', async () => {
+    await write({ 'mine/train.py': '' });
+    const message = expect.stringContaining("--name '' has no letter or digit");
+    expect(await run('mine', '--name', '')).toMatchObject({ code: 2, stderr: message });
+  });
+
   it('takes job file, name and further packages as they are', async () => {
     await write({
       'mine/job.yaml': 'name: mine\nmodule: trainer.task\npackages: [../dep.tar.gz]\nenv: {A: file}\n',

@@ -163,6 +163,10 @@ describe('the command line', () => {
     );
     await writeFile(join(empty, 'endpoints.json'), JSON.stringify({ pid: process.pid, ...endpoints }));
     expect((await runCli(['status'], { dataDir: empty })).stderr).toContain('http://127.0.0.1:1 is unreachable');
+    for (const argv of [['ls'], ['cat', 'gs://jobs/a']]) {
+      const { stderr } = await runCli(argv, { dataDir: empty });
+      expect(stderr).toContain('error: Cloud Storage is unreachable: run `npx dropforge up` (ECONNREFUSED).');
+    }
   });
 });
 

@@ -1,20 +1,5 @@
-/**
- * The framework that a program uses, as far as its last lines show; the most specific one that a remedy differs for.
- */
-export type Framework =
-  | 'deepspeed'
-  | 'lightning'
-  | 'transformers'
-  | 'pytorch'
-  | 'keras'
-  | 'tensorflow'
-  | 'jax'
-  | 'xgboost'
-  | 'lightgbm'
-  | 'sklearn';
-
 /** A library that is built on another one comes before it. */
-const SIGNS: readonly (readonly [Framework, RegExp])[] = [
+const SIGNS = [
   ['deepspeed', /\bdeepspeed\b/i],
   ['lightning', /\b(?:pytorch_)?lightning\b/i],
   [
@@ -28,7 +13,10 @@ const SIGNS: readonly (readonly [Framework, RegExp])[] = [
   ['xgboost', /\bxgboost\b/i],
   ['lightgbm', /\blightgbm\b/i],
   ['sklearn', /\bsklearn\b|scikit-learn/],
-];
+] as const satisfies readonly (readonly [string, RegExp])[];
+
+/** The framework that a program uses, as far as its last lines show; the most specific one that a remedy differs for. */
+export type Framework = (typeof SIGNS)[number][0];
 
 export function detectFramework(text: string): Framework | null {
   return SIGNS.find(([, sign]) => sign.test(text))?.[0] ?? null;

@@ -40,21 +40,8 @@ export async function installPackage(
   ];
   const runAtHome = (...argv: readonly string[]) =>
     promisify(execFile)('env', [...variables, ...argv], { cwd, maxBuffer: OUTPUT_BYTES_MAX });
-  await runAtHome(
-    'npm',
-    'install',
-    '--global',
-    '--offline',
-    '--prefix',
-    prefix,
-    '--cache',
-    join(home, '.npm'),
-    tarball,
-  );
+  const options = ['--global', '--offline', '--prefix', prefix, '--cache', join(home, '.npm')];
+  await runAtHome('npm', 'install', ...options, tarball);
   const directory = join(prefix, 'lib/node_modules/dropforge');
-  return {
-    directory,
-    workDirectory: cwd,
-    run: (argv) => runAtHome(node, join(prefix, 'bin/dropforge'), ...argv),
-  };
+  return { directory, workDirectory: cwd, run: (argv) => runAtHome(node, join(prefix, 'bin/dropforge'), ...argv) };
 }

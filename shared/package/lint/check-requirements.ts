@@ -3,59 +3,35 @@ import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 import { REQUIREMENT_COUNT_MAX, withoutComment } from '#shared/package/lint/requirement.ts';
 import { printableRequirement } from '#shared/package/metadata/core-metadata.ts';
 
-type InvalidRequirement = {
-  readonly pattern: RegExp;
-  readonly problem: string;
-  readonly remedy: string;
-  /** Whether pip accepts it in a requirements file. */
-  readonly isValidInFile?: true;
-};
+type Invalid = readonly [pattern: RegExp, problem: string, remedy: string];
 
-/** Invalid requirements in metadata; the first match is reported. */
-const INVALID: readonly InvalidRequirement[] = [
-  {
-    pattern: /^-/,
-    problem: 'is a pip option, which is valid only in a requirements file',
-    remedy: 'Remove the line from the requirements of setup.py or pyproject.toml.',
-    isValidInFile: true,
-  },
-  {
-    pattern: /^(?:git\+|https?:\/\/|file:)/,
-    problem: 'is a URL without a package name',
-    remedy: 'Write `name @ url`.',
-    isValidInFile: true,
-  },
-  {
-    pattern: /^(?:\.{1,2})?\//,
-    problem: 'is a path, which is valid only on the command line of pip',
-    remedy: 'Upload that package as well, and add it to packageUris.',
-    isValidInFile: true,
-  },
-  {
-    pattern: /^[A-Za-z0-9][\w.-]*[ \t]*(?:\[[^\]]*\])?[ \t]*=(?!=)/,
-    problem: 'has one = before the version instead of two',
-    remedy: 'Write ==.',
-  },
-  {
-    pattern: /^[A-Za-z0-9][\w.-]*[ \t]+v?\d/,
-    problem: 'has no operator before the version',
-    remedy: 'Write == between the name and the version.',
-  },
-  {
-    pattern: /^python[ \t]*(?:$|[<>=!~;(])/i,
-    problem: 'is not a package in the index',
-    remedy: 'Write it as python_requires, or requires-python in pyproject.toml.',
-  },
-  {
-    pattern: /^sklearn[ \t]*(?:$|[;>])/i,
-    problem: 'is a stub whose installation fails',
-    remedy: 'Write scikit-learn.',
-  },
-  {
-    pattern: /^skimage[ \t]*(?:$|[;>=(])/i,
-    problem: 'is a stub whose installation fails',
-    remedy: 'Write scikit-image.',
-  },
+/** Invalid requirements; the first match is reported. */
+const INVALID_IN_FILE: readonly Invalid[] = [
+  [/^[A-Za-z0-9][\w.-]*[ \t]*(?:\[[^\]]*\])?[ \t]*=(?!=)/, 'has one = before the version instead of two', 'Write ==.'],
+  [/^[A-Za-z0-9][\w.-]*[ \t]+v?\d/, 'has no operator before the version', 'Write == between the name and the version.'],
+  [
+    /^python[ \t]*(?:$|[<>=!~;(])/i,
+    'is not a package in the index',
+    'Write it as python_requires, or requires-python in pyproject.toml.',
+  ],
+  [/^sklearn[ \t]*(?:$|[;>])/i, 'is a stub whose installation fails', 'Write scikit-learn.'],
+  [/^skimage[ \t]*(?:$|[;>=(])/i, 'is a stub whose installation fails', 'Write scikit-image.'],
+];
+
+/** In metadata, also what pip accepts in a requirements file. */
+const INVALID: readonly Invalid[] = [
+  [
+    /^-/,
+    'is a pip option, which is valid only in a requirements file',
+    'Remove the line from the requirements of setup.py or pyproject.toml.',
+  ],
+  [/^(?:git\+|https?:\/\/|file:)/, 'is a URL without a package name', 'Write `name @ url`.'],
+  [
+    /^(?:\.{1,2})?\//,
+    'is a path, which is valid only on the command line of pip',
+    'Upload that package as well, and add it to packageUris.',
+  ],
+  ...INVALID_IN_FILE,
 ];
 
 /**
@@ -75,19 +51,13 @@ export function checkRequirements({ packages }: LintSubject): LintFinding[] {
   ]);
 }
 
-const INVALID_IN_FILE = INVALID.filter(({ isValidInFile }) => isValidInFile === undefined);
-
-function findingsOf(
-  requirement: string,
-  patterns: readonly InvalidRequirement[],
-  path?: string,
-): readonly LintFinding[] {
+function findingsOf(requirement: string, patterns: readonly Invalid[], path?: string): readonly LintFinding[] {
   const text = withoutComment(requirement);
-  const found = patterns.find(({ pattern }) => pattern.test(text));
-  if (found === undefined) {
+  const [, problem, remedy] = patterns.find(([pattern]) => pattern.test(text)) ?? [];
+  if (remedy === undefined) {
     return [];
   }
   const place = path === undefined ? '' : ` of ${path}`;
-  const message = `The requirement "${printableRequirement(text)}"${place} ${found.problem}.`;
-  return [{ code: 'BROKEN_REQUIREMENT', severity: 'WARNING', message, remedy: found.remedy, path }];
+  const message = `The requirement "${printableRequirement(text)}"${place} ${problem}.`;
+  return [{ code: 'BROKEN_REQUIREMENT', severity: 'WARNING', message, remedy, path }];
 }

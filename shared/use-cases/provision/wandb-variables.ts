@@ -16,11 +16,7 @@ export function wandbVariablesOf(job: SubmittedJob, replica: ReplicaId, projectI
   const isMaster = replica.role === 'master' && replica.index === 0;
   const isCluster = replicasOf(spec).length > 1;
   return {
-    WANDB_RUN_ID: [
-      jobId.slice(0, ID_CHARACTERS_OF_JOB),
-      hash.slice(0, 8),
-      ...(isMaster ? [] : [replicaName(replica)]),
-    ].join('-'),
+    WANDB_RUN_ID: `${jobId.slice(0, ID_CHARACTERS_OF_JOB)}-${hash.slice(0, 8)}${isMaster ? '' : `-${replicaName(replica)}`}`,
     WANDB_RESUME: 'allow',
     ...((trial !== null || isCluster) && { WANDB_RUN_GROUP: trial?.tuningId ?? jobId }),
   };

@@ -28,10 +28,7 @@ export const run: Command = {
     'Submits the program, follows its log, and copies its outputs to outputs/JOB below the current folder. Flags override\n' +
     'the job file (job.yaml). Ctrl-C ends the command, not the job. Exits with 0 only if the job SUCCEEDED.',
   example: '. --gpu T4 --spot --max-runtime 2h -- --epochs 5',
-  run: (invocation) =>
-    submit(invocation, readRunRequest(invocation), {
-      follow: (submitted) => followAndFetch(invocation, submitted),
-    }),
+  run: (invocation) => submit(invocation, readRunRequest(invocation), followAndFetch),
 };
 
 /** Prints the log until the job has ended, and copies what it has saved, also if it has failed. */

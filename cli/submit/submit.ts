@@ -51,16 +51,14 @@ export type Submitted = {
   readonly jobDir: string;
 };
 
-type SubmitOptions = {
-  /** Returns the exit code, once the job was accepted. */
-  readonly follow: (submitted: Submitted) => Promise<ExitCode>;
-};
-
-/** Validates a job, uploads its packages and submits its job file, and follows it; --dry-run only prints it. */
+/**
+ * Validates a job, uploads its packages and submits its job file; --dry-run only prints it. Once the job was accepted,
+ * `follow` returns the exit code.
+ */
 export async function submit(
   invocation: Invocation,
   reading: Promise<JobRequest>,
-  options: SubmitOptions = { follow: (submitted) => followIfAsked(invocation, submitted) },
+  follow: (invocation: Invocation, submitted: Submitted) => Promise<ExitCode> = followIfAsked,
 ): Promise<ExitCode> {
   const { io, print } = invocation;
   // A folder may be packed to read its request, too.
@@ -90,7 +88,7 @@ export async function submit(
   const { jobId, report } = await send(invocation, { target, client, request, spec, built });
   print({ json: report, text: describeReport(report, io.stdout) });
   const jobDir = report.job?.jobDir ?? `gs://${target.jobsBucket}/${jobId}`;
-  return report.verdict === 'ACCEPTED' ? options.follow({ target, client, jobId, jobDir }) : 1;
+  return report.verdict === 'ACCEPTED' ? follow(invocation, { target, client, jobId, jobDir }) : 1;
 }
 
 /** A job that is followed must succeed, as in gcloud. */

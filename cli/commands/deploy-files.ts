@@ -11,6 +11,7 @@ import { ignoreMissing } from '#infra/embedded/data-dir/ignore-missing.ts';
 import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import packageFile from '#package.json' with { type: 'json' };
 import { parseJson } from '#shared/protocol/parse-json.ts';
+import { listFirst } from '#shared/text/list-first.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 const FOLDERS = ['terraform', 'dist/functions', 'infra', 'examples/digits'];
@@ -123,10 +124,8 @@ async function rejectChanged(
     }
   }
   if (changed.length > 0) {
-    const others = changed.length - PATHS_NAMED_MAX;
-    const named = `${changed.slice(0, PATHS_NAMED_MAX).join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
     throw new Failure(
-      `${directory} has files or links that are yours, or that you have changed: ${named}. Nothing was written. Choose a new folder, or move your changes to files of other names, such as terraform/terraform.tfvars.`,
+      `${directory} has files or links that are yours, or that you have changed: ${listFirst(changed, PATHS_NAMED_MAX)}. Nothing was written. Choose a new folder, or move your changes to files of other names, such as terraform/terraform.tfvars.`,
     );
   }
 }

@@ -5,9 +5,6 @@ export async function orInterrupted<T>(signal: AbortSignal, work: Promise<T>): P
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);
   signal.addEventListener('abort', onAbort);
-  if (signal.aborted) {
-    onAbort();
-  }
   return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', onAbort));
 }
 

@@ -3,7 +3,8 @@ import { describeParameter, describeStart } from '#cli/render/describe-tuning-pl
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint } from '#cli/render/paint.ts';
 import { type Gpus, gpusOf } from '#shared/catalog/catalog.ts';
-import { provisioningModelOf } from '#shared/domain/job-spec.ts';
+import { priceOf } from '#shared/catalog/price.ts';
+import { type JobSpec, provisioningModelOf } from '#shared/domain/job-spec.ts';
 import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validate-job-file.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
@@ -126,8 +127,25 @@ function describePrice(price: JobFilePrice | null, isMixed: boolean): readonly s
 
 function describeLimit(price: JobFilePrice | null): readonly string[] {
   const { perHour = null, maxRunningMs = 0 } = price ?? {};
-  const most = formatUsd(((perHour ?? 0) * maxRunningMs) / HOUR_MS);
-  return perHour === null ? [] : [`         at most ${most} in its limit of ${formatDuration(maxRunningMs)}`];
+  return perHour === null ? [] : [`         ${describeMost(perHour, maxRunningMs)}`];
+}
+
+function describeMost(perHour: number, maxRunningMs: number): string {
+  return `at most ${formatUsd((perHour * maxRunningMs) / HOUR_MS)} in its limit of ${formatDuration(maxRunningMs)}`;
+}
+
+/** The price of an hour and of the time limit, before a job is submitted; empty for a tuning, which has a plan. */
+export function describePriceAndLimit({ study, replicaGroups, provisioningModel, limits }: JobSpec): readonly string[] {
+  const machines = replicaGroups.map((group) => {
+    const gpus = gpusOf(group);
+    const model = PROVISIONING_MODELS[provisioningModelOf(group, provisioningModel)] ?? '';
+    const count = group.count === 1 ? '' : `${group.count} × `;
+    return `${count}${group.machineType}${gpus === null ? '' : ` with ${describeGpus(gpus)}`}, ${model}`;
+  });
+  const { perHourUsd: perHour } = priceOf(replicaGroups, provisioningModel);
+  const cost =
+    perHour === null ? 'unknown' : `${formatUsd(perHour)} per hour, ${describeMost(perHour, limits.maxRunningMs)}`;
+  return study === null ? [`Price on Google Cloud: ${cost} (${machines.join('; ')}).`] : [];
 }
 
 function describeSaving(vertex: number, onDemand: number, spot: number | null): string {

@@ -4,6 +4,7 @@ import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
 import type { PackageSource } from '#cli/submit/package-source.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
 import { isFile } from '#cli/submit/source-files.ts';
+import { listFirst } from '#shared/text/list-first.ts';
 
 /** A local package, ready to be uploaded. */
 export type BuiltPackage = {
@@ -19,8 +20,7 @@ const SHOWN_LINKS_MAX = 5;
 /** Says which symbolic links the packages leave out; empty if there are none. */
 export function describeLinks(built: readonly BuiltPackage[]): readonly string[] {
   const links = built.flatMap((one) => one.links ?? []);
-  const more = links.length > SHOWN_LINKS_MAX ? `, and ${links.length - SHOWN_LINKS_MAX} more` : '';
-  const names = `${links.slice(0, SHOWN_LINKS_MAX).join(', ')}${more}`;
+  const names = listFirst(links, SHOWN_LINKS_MAX);
   return links.length === 0
     ? []
     : [

@@ -5,6 +5,7 @@ import { programName } from '#cli/core/program-name.ts';
 import { inspectLocalPackage } from '#cli/submit/check-packages.ts';
 import { collectSourceFiles } from '#cli/submit/source-files.ts';
 import { isArchiveName } from '#shared/package/archive/package-file-names.ts';
+import { listFirst } from '#shared/text/list-first.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
 
 const SHOWN_MODULES_MAX = 8;
@@ -38,10 +39,9 @@ export async function findEntryPoint(path: string, given: string): Promise<strin
   if (first === undefined) {
     throw new UsageFailure(await describeNothing(path, given));
   }
-  const names = candidates.slice(0, SHOWN_MODULES_MAX).map(({ name }) => name);
-  const more = candidates.length > names.length ? `, and ${candidates.length - names.length} more` : '';
+  const names = candidates.map(({ name }) => name);
   throw new UsageFailure(
-    `${path} has no job.yaml, and several programs: ${names.join(', ')}${more}. ` +
+    `${path} has no job.yaml, and several programs: ${listFirst(names, SHOWN_MODULES_MAX)}. ` +
       `Name the one to run, such as \`${programName()} run ${quoteForShell(given)} --module-name ${quoteForShell(first.name)}\`.`,
   );
 }

@@ -48,10 +48,7 @@ export async function readRunRequest(invocation: Invocation): Promise<JobRequest
 
 async function describeMissing(path: string, given: string): Promise<string> {
   if (/^[\w+.-]+(?::\/\/|@[\w.-]+:)/.test(given)) {
-    return (
-      `${given} is not on this machine: clone or copy it, and run the folder. ` +
-      `A package in a bucket is run with \`${programName()} jobs submit training NAME --packages gs://… --module-name MODULE\`.`
-    );
+    return `${given} is not on this machine: clone or copy it, and run the folder. A package in a bucket is run with \`${programName()} jobs submit training NAME --packages gs://… --module-name MODULE\`.`;
   }
   const [name, names] = [basename(path), await readdir(dirname(path)).catch((): string[] => [])];
   const meant = names.includes(`${name}.py`) ? `Did you mean "${name}.py"? ` : didYouMean(name, names);
@@ -89,8 +86,7 @@ async function readFile(path: string, { given, module }: Named): Promise<Program
       );
     case '.sh':
       throw new UsageFailure(
-        `${path} is a shell script, not a job file: run the Python program that it starts, such as ` +
-          `\`${programName()} run train.py\`.`,
+        `${path} is a shell script, not a job file: run the Python program that it starts, such as \`${programName()} run train.py\`.`,
       );
     default:
       return isArchiveName(path)

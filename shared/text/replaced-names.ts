@@ -62,7 +62,7 @@ const FLAGS: readonly Row[] = [
   ['--cloud|--infra|--context|--cluster', 'Use `--deployment FILE` for Google Cloud, nothing for this machine.'],
   ['--workdir|--source-dir|--entry-point|--entry-script', 'Use `{--package-path VALUE}`.'],
   ['--image|--image-uri|--container-image-uri', 'Use `{--master-image-uri VALUE}`.'],
-  ['--image|--image-uri|--container-image-uri', 'Write `image: VALUE` into the job file.'],
+  ['run --image|run --image-uri|run --container-image-uri', 'Write `image: VALUE` into the job file.'],
   ['--timeout|--time|--max-run', 'Use `{--max-runtime VALUE}`.'],
   ['-e|--environment', 'Use `{--env VALUE}`.'],
   [

@@ -1,6 +1,7 @@
 import { causeOf, classOf } from '#shared/domain/cause.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { type Metric, objectiveMetricOf, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
+import { listFirst } from '#shared/text/list-first.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
 import { type Costs, costsOf } from '#shared/tuning/pareto.ts';
 import type { Curve, InfeasibleReason, Measurement, MetricValue, TrialOutcome } from '#shared/tuning/trial.ts';
@@ -155,9 +156,8 @@ const SHOWN_NAME_CHARACTERS_MAX = 64;
 const COMPARED_NAMES_MAX = 1_000;
 
 function describeMissing(id: string, metricNames: readonly string[]): string {
-  const shown = metricNames.slice(0, SHOWN_NAMES_MAX).map((name) => quote(name.slice(0, SHOWN_NAME_CHARACTERS_MAX)));
-  const more = metricNames.length > shown.length ? ` and ${metricNames.length - shown.length} more` : '';
-  const reported = shown.length === 0 ? 'no metric at all' : `${shown.join(', ')}${more}`;
+  const names = metricNames.map((name) => quote(name.slice(0, SHOWN_NAME_CHARACTERS_MAX)));
+  const reported = listFirst(names, SHOWN_NAMES_MAX) || 'no metric at all';
   const nearest = nearestName(id, metricNames.slice(0, COMPARED_NAMES_MAX));
   const hint = nearest === undefined ? '' : ` Did you mean ${quote(nearest)}?`;
   return `The program ended without reporting the metric ${quote(id)}; it reported ${reported}.${hint}`;

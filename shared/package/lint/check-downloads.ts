@@ -4,6 +4,7 @@ import { nameOfRequirement, normalizeName } from '#shared/package/metadata/core-
 import { satisfies } from '#shared/package/metadata/version-specifier.ts';
 import { NAT_REMEDY } from '#shared/protocol/internet-access.ts';
 import { distributionsOf } from '#shared/python/python-packages.ts';
+import { listFirst } from '#shared/text/list-first.ts';
 
 const NAMES_SHOWN_MAX = 5;
 /** A project without any of these words is imported as it is; the agent's source_tree.py has the same rule. */
@@ -36,8 +37,7 @@ export function checkDownloads(subject: LintSubject): LintFinding[] {
     .flatMap(({ evidence: { buildText } }) => (NEEDS_BUILD.test(buildText) ? (BACKEND.exec(buildText)?.[1] ?? []) : []))
     .filter((name) => !hasName(normalizeName(name)));
   const names = [...new Set([...lacking.map(({ shown }) => shown), ...backends.map((name) => `${name} (build)`)])];
-  const more = names.length > NAMES_SHOWN_MAX ? ` and ${names.length - NAMES_SHOWN_MAX} more` : '';
-  const list = `${names.slice(0, NAMES_SHOWN_MAX).join(', ')}${more}`;
+  const list = listFirst(names, NAMES_SHOWN_MAX);
   const what =
     known === null ? `It is not known whether the machine image has ${list}` : `The machine image lacks ${list}`;
   const message = `${what}, and VMs reach no package index outside of Google: what is missing is not installed, unless the image names another index.`;

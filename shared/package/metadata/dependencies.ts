@@ -6,6 +6,7 @@ import { readLockFile } from '#shared/package/metadata/lock-file.ts';
 import { evaluateMarker } from '#shared/package/metadata/marker.ts';
 import { NO_PYPROJECT, type Pyproject, readPyproject } from '#shared/package/metadata/pyproject.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
+import { listFirst } from '#shared/text/list-first.ts';
 
 type Folder = {
   readonly readText: (name: string) => string | null;
@@ -129,8 +130,7 @@ function warnOfGroups({ unusedGroups, unknownGroups }: Pyproject): Problem[] {
 }
 
 function listNames(names: readonly string[]): string {
-  const more = names.length > NAMES_SHOWN_MAX ? ` and ${names.length - NAMES_SHOWN_MAX} more` : '';
-  return `${names.slice(0, NAMES_SHOWN_MAX).map(printableRequirement).join(', ')}${more}`;
+  return listFirst(names.map(printableRequirement), NAMES_SHOWN_MAX);
 }
 
 export function notRead(path: string): Problem {

@@ -4,6 +4,7 @@ import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { describeDenial as describePerimeterDenial, PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
 import type { ImageRejection } from '#shared/ports/image-registry.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
+import { listFirst } from '#shared/text/list-first.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
 
 type RejectedImage = {
@@ -54,17 +55,16 @@ function describeMissing({ imageUri, reference }: RejectedImage, tags: readonly 
   }
   if (digest !== null) {
     const message = `The image ${imageUri} does not exist: the repository ${repository} has no image with this digest.`;
-    return { code, message, remedy: `Check the digest, or use one of its tags: ${listTags(tags)}.` };
+    return { code, message, remedy: `Check the digest, or use one of its tags: ${listFirst(tags, TAGS_SHOWN_MAX)}.` };
   }
   const nearest = nearestName(tag ?? '', tags);
   const meant = nearest === undefined ? '' : `Did you mean ${nearest}? `;
   const message = `The image ${imageUri} does not exist: the repository ${repository} has no tag ${tag}.`;
-  return { code, message, remedy: `${meant}It has ${listTags(tags)}. Or push the image with this tag.` };
-}
-
-function listTags(tags: readonly string[]): string {
-  const more = tags.length > TAGS_SHOWN_MAX ? ` and ${tags.length - TAGS_SHOWN_MAX} more` : '';
-  return `${tags.slice(0, TAGS_SHOWN_MAX).join(', ')}${more}`;
+  return {
+    code,
+    message,
+    remedy: `${meant}It has ${listFirst(tags, TAGS_SHOWN_MAX)}. Or push the image with this tag.`,
+  };
 }
 
 function describeDenial({ imageUri, reference }: RejectedImage, identity: string | null): Problem {

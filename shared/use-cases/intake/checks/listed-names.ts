@@ -1,6 +1,7 @@
 import { type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import type { Problem } from '#shared/protocol/problem.ts';
 import { shortNameOf } from '#shared/protocol/resource-names.ts';
+import { listFirst } from '#shared/text/list-first.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
 
 /** A name of a job file that the deployment does not list. */
@@ -39,7 +40,5 @@ function suggest(name: string, listed: readonly string[]): string {
 }
 
 export function listingOf(names: readonly string[]): string {
-  const more = names.length - LISTED_COUNT_MAX;
-  const shown = names.slice(0, LISTED_COUNT_MAX).join(', ');
-  return names.length === 0 ? 'none' : more > 0 ? `${shown} and ${more} more` : shown;
+  return names.length === 0 ? 'none' : listFirst(names, LISTED_COUNT_MAX);
 }

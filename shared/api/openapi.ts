@@ -22,7 +22,7 @@ type NameIn<Schemas> = keyof Schemas extends infer Key ? (Key extends `${infer N
 type Body = NameIn<typeof answers> | NameIn<typeof requests> | 'bytes' | 'document';
 type Operation = readonly [route: string, summary: string, answer: Body, request?: Body];
 
-/** By operationId. Parameters of the query follow the path, with `*` if they may be repeated. */
+/** By operationId. Parameters of the query follow the path, with `*` if they may be repeated, and `!` if required. */
 const OPERATIONS: Readonly<Record<string, Operation>> = {
   listJobs: ['GET /v1/jobs?state&text&label*&id*&view&pageSize&pageToken', 'Jobs, newest first', 'jobList'],
   submitJob: ['POST /v1/jobs', 'Submit a job file', 'jobView', 'submitJobFile'],
@@ -36,10 +36,10 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   listTrials: ['GET /v1/jobs/{jobId}/trials?pageSize&pageToken', 'The trials of a tuning', 'trialPage'],
   getTrial: ['GET /v1/jobs/{jobId}/trials/{trialId}', 'A trial with its measurements', 'trialDetail'],
   listFiles: ['GET /v1/jobs/{jobId}/files?prefix&pageSize&pageToken', 'A folder of the job directory', 'jobFiles'],
-  downloadFile: ['GET /v1/jobs/{jobId}/files/content?name', 'A file, also in ranges', 'bytes'],
+  downloadFile: ['GET /v1/jobs/{jobId}/files/content?name!', 'A file, also in ranges', 'bytes'],
   listSeries: ['GET /v1/jobs/{jobId}/metrics', 'The names of all series', 'seriesIndex'],
-  readPoints: ['GET /v1/jobs/{jobId}/metrics/points?name*&kind&replica&from&to&pointsMax', 'Points', 'seriesPage'],
-  readSparklines: ['GET /v1/metrics/sparklines?series*', 'The course of a metric of several jobs', 'sparklines'],
+  readPoints: ['GET /v1/jobs/{jobId}/metrics/points?name*!&kind&replica&from&to&pointsMax', 'Points', 'seriesPage'],
+  readSparklines: ['GET /v1/metrics/sparklines?series*!', 'The course of a metric of several jobs', 'sparklines'],
   getRunning: ['GET /v1/running', 'What runs now, and its price', 'runningSummary'],
   listChanges: ['GET /v1/changes?since&job', 'What changed since the answer with this marker', 'changes'],
   uploadPart: ['PUT /v1/uploads/{uploadId}/parts/{part}', 'Store a part of a package', 'uploadedPart', 'bytes'],
@@ -60,7 +60,7 @@ export function describeApi() {
     const inQuery = [...query.matchAll(/[^&]+/g)].map(([name]) => parameter(name, 'query'));
     const described = {
       ...{ operationId, summary, parameters: [...inPath, ...inQuery] },
-      ...(request && { requestBody: contentOf(request) }),
+      ...(request && { requestBody: { required: true, ...contentOf(request) } }),
       responses: {
         200: { description: summary, ...contentOf(answer) },
         default: { description: 'What is wrong, and what to do', ...contentOf('error') },
@@ -81,8 +81,8 @@ export function describeApi() {
 }
 
 function parameter(name: string, place: 'path' | 'query') {
-  const schema = name.endsWith('*') ? { type: 'array', items: { type: 'string' } } : { type: 'string' };
-  return { name: name.replace('*', ''), in: place, required: place === 'path', schema };
+  const schema = name.includes('*') ? { type: 'array', items: { type: 'string' } } : { type: 'string' };
+  return { name: name.replace(/\W+/, ''), in: place, required: place === 'path' || name.endsWith('!'), schema };
 }
 
 function contentOf(body: Body) {

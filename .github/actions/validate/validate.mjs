@@ -2,11 +2,12 @@
 // become a command of the workflow or markup of its summary.
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 
 const OUTPUT_BYTES_MAX = 2 ** 26;
 const { FILES = '', PACKAGE = '', DEPLOYMENT = '', DROPFORGE = '' } = process.env;
-const { GITHUB_STEP_SUMMARY = '', RUNNER_TEMP = '' } = process.env;
+const { GITHUB_STEP_SUMMARY = '', RUNNER_TEMP = tmpdir() } = process.env;
 
 process.exitCode = validate(listFiles(FILES.split('\n').filter((pattern) => pattern.trim() !== '')));
 

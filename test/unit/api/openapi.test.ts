@@ -23,6 +23,8 @@ const described = Object.entries(describeApi().paths).flatMap(([path, operations
   Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '{}')}`),
 );
 
+type Parameter = { readonly name: string; readonly in: string; readonly required: boolean };
+
 describe('the OpenAPI document', () => {
   it('has every route of the API once, and no other', () => {
     const routes = createApiApp(api.ports)
@@ -46,17 +48,28 @@ describe('the OpenAPI document', () => {
     await rm(dirname(file), { recursive: true });
   });
 
+  it('requires the parameters of the query without which a route answers 400', async () => {
+    expect((await api.request('/v1/metrics/sparklines')).status).toBe(400);
+    expect((await api.request('/v1/jobs')).status).toBe(200);
+  });
+
   it('names each operation, parameter and schema once, and refers to no schema that is missing', () => {
     const { paths, components } = describeApi();
     const operations = Object.values(paths).flatMap((path) => Object.values(path)) as {
       readonly operationId: string;
-      readonly parameters: readonly { readonly name: string }[];
+      readonly parameters: readonly Parameter[];
+      readonly requestBody?: { readonly required?: boolean };
     }[];
+    expect(operations.filter(({ requestBody }) => requestBody && requestBody.required !== true)).toEqual([]);
+    const required = operations.flatMap(({ operationId, parameters }) =>
+      parameters.filter((one) => one.in === 'query' && one.required).map(({ name }) => `${operationId} ${name}`),
+    );
     const ids = operations.map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { parameters } of operations) {
       expect(new Set(parameters.map(({ name }) => name)).size).toBe(parameters.length);
     }
+    expect(required).toEqual(['downloadFile name', 'readPoints name', 'readSparklines series']);
     const refs = [...JSON.stringify(describeApi()).matchAll(/#\/components\/schemas\/(\w+)/g)].map(
       ([, name]) => name ?? '',
     );

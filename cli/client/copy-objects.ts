@@ -27,12 +27,14 @@ export async function planCopies(client: ObjectClient, request: CopyRequest): Pr
       ...(isGsUri(source) ? await findRemote(client, source, isRecursive) : await findLocal(source, isRecursive)),
     );
   }
+  // TensorFlow and the console write empty objects for folders, `model/`, which no file can be named.
+  const copied = found.filter(({ from }) => isGsUri(target) || !from.endsWith('/'));
   const isIntoTarget = await isContainer(client, target);
   const isSingle = found.length === 1 && found[0]?.relativePath === '';
   if (!isIntoTarget && !isSingle && sources.length > 1) {
     throw new UsageFailure(`${target} must be a folder to copy ${found.length} files into it: add a trailing slash.`);
   }
-  return found.map(({ from, source, relativePath }) => {
+  return copied.map(({ from, source, relativePath }) => {
     const name = basename(source.replace(/\/+$/, ''));
     const parts = (isIntoTarget ? [name, relativePath] : [relativePath]).filter((part) => part !== '');
     return { from, to: joinTarget(target, parts) };

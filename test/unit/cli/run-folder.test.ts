@@ -72,6 +72,26 @@ describe('dropforge run', () => {
     expect(await readdir(join(work(), 'outputs', 'mine'))).toContain('checkpoint');
   });
 
+  it('copies outputs beside folder markers, and those that no file can be named', async () => {
+    await write({ 'mine/train.py': 'print(1)\n' });
+    for (const name of ['model/', 'model/weights', 'a', 'a/below', '.gitignore', 'z']) {
+      await save(`mine/${name}`, name.endsWith('/') ? '' : 'x');
+    }
+    const { code, stderr } = await run('mine');
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /The outputs \(4 files, 4 B\) are in outputs\/mine, without 1: gs:\/\/jobs\/mine\/a\/below \(/,
+      ),
+    ]);
+    expect(await readdir(join(work(), 'outputs', 'mine', 'model'))).toEqual(['weights']);
+    expect(await readdir(join(work(), 'outputs', 'mine'))).toEqual(['.gitignore', 'a', 'model', 'z']);
+    expect(await readFile(join(work(), 'outputs', 'mine', '.gitignore'), 'utf8')).toContain('Outputs of a job');
+    const io = { dataDir: cloud().dataDir, cwd: work() };
+    expect((await runCli(['cp', '-r', 'gs://jobs/mine/model', 'got'], io)).code).toBe(0);
+    expect(await readdir(join(work(), 'got'))).toEqual(['weights']);
+  });
+
   it('says so if the job has saved nothing, and creates no folder', async () => {
     await write({ 'mine/train.py': 'print(1)\n' });
     expect(await run('mine')).toMatchObject({ stderr: expect.stringContaining('Job mine has saved no files.') });

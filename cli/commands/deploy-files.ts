@@ -18,7 +18,7 @@ const FOLDERS = ['terraform', 'dist/functions', 'infra', 'examples/digits'];
 
 /** Recognizes the files that are deployed: a checkout has others in the same folders, settings and state among them. */
 const DEPLOYED =
-  /^(?!.*(\.\.|\\))(terraform\/(?!.*\.terraform\/).*\.(tf|md)|terraform\/\.terraform\.lock\.hcl|dist\/functions\/[^/]+\.(zip|pyz)|(infra\/machine-image|examples\/digits)\/(?!.*(__pycache__|\.egg-info|\.ts$)).*|infra\/vm-agent\/vm_agent\/paths\/hook\.py)$/s;
+  /^(?!.*(\.\.|\\|\/outputs\/|\.pkrvars|\/\.(?!terraform\.lock)))(terraform\/.*\.(tf|md)|terraform\/\.terraform\.lock\.hcl|dist\/functions\/[^/]+\.(zip|pyz)|(infra\/machine-image|examples\/digits)\/(?!.*(__pycache__|\.egg-info|\.ts$)).*|infra\/vm-agent\/vm_agent\/paths\/hook\.py)$/s;
 
 const LOCK_FILE = 'terraform/.terraform.lock.hcl';
 

@@ -47,6 +47,9 @@ describeMistakes('arguments of the program', [
   run('python3 train.py --epochs 5', 2, /: npx dropforge run train\.py -- --epochs 5\n/),
   run('train.py --dry-run -- python train.py', 0, '-- python train.py'),
   run('. --detached', 2, "unknown option '--detached'", 'Ctrl-C', 'npx dropforge run .'),
+  run('. --machine n1-standard-8', 2, 'machine: n1-standard-8', 'job file'),
+  run('--config job.yaml', 2, 'The job file is the operand', 'dropforge run job.yaml'),
+  run('. -m trainer.task', 2, 'dropforge run . --module-name trainer.task'),
   run('. --image python:3.12', 2, "unknown option '--image'", 'image: python:3.12', 'job file'),
 ]);
 

@@ -29,8 +29,8 @@ export const tensorboard: Command = {
 /** Reads the output directory of the master while its VM runs, otherwise a copy of the job directory. */
 async function commandForFiles(job: JobView, invocation: Invocation): Promise<string> {
   if (job.tuning !== null || isEnded(job)) {
-    const copy = `${programName()} cp -r ${quoteForShell(job.jobDir)} .`;
-    return `${copy} && ${logdir(posix.basename(job.jobDir))}`;
+    const copy = `${programName()} cp -r ${quoteForShell(job.jobDir)} outputs/`;
+    return `${copy} && ${logdir(posix.join('outputs', posix.basename(job.jobDir)))}`;
   }
   const master = job.replicas.find(({ replica, attempt }) => replica === MASTER && attempt === job.attempt);
   if (master === undefined) {

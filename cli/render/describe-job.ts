@@ -181,6 +181,6 @@ function listNextSteps({ jobId, jobDir, endTime }: JobView, tuning: TuningView):
     ...(endTime === null ? [`${programName()} jobs stream-logs ${jobId}`] : []),
     `${programName()} trials ${jobId}`,
     `${programName()} jobs stream-logs ${jobId} --trial ${best?.trialId ?? 1}`,
-    ...(best === null ? [] : [`${programName()} cp -r ${jobDir}/${best.trialId} .`]),
+    ...(best === null ? [] : [`${programName()} cp -r ${jobDir}/${best.trialId} outputs/`]),
   ];
 }

@@ -26,7 +26,7 @@ const COMMANDS: readonly Row[] = [
   ['shell|connect|debug|port-forward', 'Use `dropforge ssh {JOB}`.'],
   ['start|restart|resume|retry|rerun', 'A job runs once: submit its program again with `dropforge run FOLDER`.'],
   ['autostop|autodown', 'VMs are deleted when their job ends: `maxRuntime` in the job file is the latest time.'],
-  ['serve|predict|endpoint|models|versions', 'Dropforge does not serve models: `dropforge cp -r {JOB_DIR} .`.'],
+  ['serve|predict|endpoint|models|versions', 'Dropforge does not serve models: `dropforge cp -r {JOB_DIR} outputs/`.'],
   ['show-gpus|gpus|get-clusters|nodes', 'Use `dropforge jobs validate {JOB_FILE}`: it prints GPUs and price.'],
   ['storage|gsutil|volume', 'Use `dropforge {ls}`.'],
   ['secret', 'Use `dropforge secrets {list}`.'],
@@ -38,7 +38,7 @@ const COMMANDS: readonly Row[] = [
     'download|fetch|pull|outputs',
     'Use `dropforge cp -r JOB_DIR outputs/`; `dropforge jobs describe {JOB}` names JOB_DIR.',
   ],
-  ['rsync|mv', 'Use `dropforge cp -r {gs://BUCKET/FOLDER .}`.'],
+  ['rsync|mv', 'Use `dropforge cp -r {gs://BUCKET/FOLDER outputs/}`.'],
   ['open|ui|web', 'Use `dropforge dashboard --open`.'],
 ];
 

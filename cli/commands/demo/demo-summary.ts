@@ -35,7 +35,7 @@ export function summarizeDemo({ job, results, vms, stages }: Outcome, options: S
     ['cost', JOB_FACTS.cost.cell(job)],
     ['VMs', describeRemaining(vms)],
   ]);
-  const commands = [`jobs describe ${job.jobId}`, `cat ${job.jobDir}/metrics.json`, `cp -r ${job.jobDir} .`];
+  const commands = [`jobs describe ${job.jobId}`, `cat ${job.jobDir}/metrics.json`, `cp -r ${job.jobDir} outputs/`];
   return [
     '',
     `${job.jobId}  ${paintState(job.state, output)}`,

@@ -72,6 +72,7 @@ class ProgressServerTest(unittest.TestCase):
             b'{"trainerStatus": 7}',
             b'{"trainerStatus": {"metrics": [{"name": "current_step", "value": "soon"}]}}',
             b'{"trainerStatus": {"metrics": [{"name": "current_step", "value": "nan"}]}}',
+            b'{"trainerStatus": {"metrics": [{"name": "current_step", "value": 1%s}]}}' % (b'0' * 400),
             b'[' * BODY_BYTES_MAX * 2,
         ):
             self.post(body, self.token)

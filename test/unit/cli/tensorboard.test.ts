@@ -18,7 +18,7 @@ function tensorboard(overrides: Partial<JobView>, ...flags: string[]) {
   return runCli(['tensorboard', 'digits', ...flags], { dataDir: cloud.dataDir, cwd: cloud.dataDir });
 }
 
-const COPY = 'npx dropforge cp -r gs://jobs/digits . && tensorboard --logdir digits';
+const COPY = 'npx dropforge cp -r gs://jobs/digits outputs/ && tensorboard --logdir outputs/digits';
 
 describe('dropforge tensorboard', () => {
   it.each([{ state: 'SUCCEEDED' }, { state: 'RUNNING', tuning: tuningOf({}) }])(
@@ -30,7 +30,7 @@ describe('dropforge tensorboard', () => {
 
   it('prints one command for the shell, whatever the name of the job directory', async () => {
     expect((await tensorboard({ jobDir: "gs://jobs/it's 1" })).stdout).toBe(
-      `npx dropforge cp -r 'gs://jobs/it'\\''s 1' . && tensorboard --logdir 'it'\\''s 1'\n`,
+      `npx dropforge cp -r 'gs://jobs/it'\\''s 1' outputs/ && tensorboard --logdir 'outputs/it'\\''s 1'\n`,
     );
   });
 

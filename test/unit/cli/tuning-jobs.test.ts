@@ -50,7 +50,7 @@ describe('jobs describe of a tuning', () => {
     expect(stdout).toContain('$1.50 in total, ends about 2026-11-21 08:00:00 UTC');
     expect(stdout).toMatch(/^Best trials\n {2}TRIAL .*\n {2}2 .*\n {2}1 .*\n {2}3 /m);
     expect(stdout).toContain('npx dropforge trials search\n');
-    expect(stdout).toContain('npx dropforge cp -r gs://jobs/search/2 .');
+    expect(stdout).toContain('npx dropforge cp -r gs://jobs/search/2 outputs/');
     expect(stdout).not.toContain('attempt');
   });
 

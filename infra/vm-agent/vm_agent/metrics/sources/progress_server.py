@@ -42,7 +42,8 @@ class ProgressServer(MetricSource):
                 given = self.headers.get('Authorization', '').encode('latin-1')
                 is_own = hmac.compare_digest(given, f'Bearer {token}'.encode())
                 if is_own:
-                    take(self.rfile.read(min(int(self.headers.get('Content-Length', 0)), BODY_BYTES_MAX)))
+                    size = int(self.headers.get('Content-Length', 0))
+                    take(self.rfile.read(max(0, min(size, BODY_BYTES_MAX))))
                 self.send_response(200 if is_own else 401)
                 self.end_headers()
 
@@ -58,7 +59,7 @@ class ProgressServer(MetricSource):
         try:
             status = json.loads(body)['trainerStatus']
             values = {one['name']: float(one['value']) for one in status.get('metrics', ())}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             return
         known = {name: value for name, value in values.items() if math.isfinite(value)}
         self.steps_max = known.get('total_steps', self.steps_max)

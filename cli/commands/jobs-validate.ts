@@ -146,17 +146,8 @@ async function readIgnored(flags: Invocation['flags']): Promise<ReadonlySet<stri
 }
 
 function unreadable(file: string, reason: string): JobFileValidation {
-  return {
-    ...NOTHING_TO_RUN,
-    verdict: 'invalid',
-    dialect: null,
-    errors: [
-      {
-        code: 'FILE_UNREADABLE',
-        message: `${file} cannot be read (${reason}).`,
-        remedy: 'Pass the path of a job file, or of a folder that has a job.yaml.',
-      },
-    ],
-    warnings: [],
-  };
+  const message = `${file} cannot be read (${reason}).`;
+  const remedy = 'Pass the path of a job file, or of a folder that has a job.yaml.';
+  const errors = [{ code: 'FILE_UNREADABLE', message, remedy }];
+  return { ...NOTHING_TO_RUN, verdict: 'invalid', dialect: null, errors, warnings: [] };
 }

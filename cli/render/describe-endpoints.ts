@@ -2,17 +2,12 @@ import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
 type Facts = readonly (readonly [string, string])[];
 
-/** The part of a cloud's description that embedded clouds and deployments share. */
-type Cloud = {
-  /** For people, such as `embedded cloud on /home/me/.dropforge`. */
-  readonly name: string;
-  readonly projectId: string;
-  readonly uploadBucket: string;
-  readonly jobsBucket: string;
-  readonly api: { readonly url: string };
-};
+/** The properties that embedded clouds and deployments share. */
+type Buckets = Pick<Endpoints, 'projectId' | 'uploadBucket' | 'jobsBucket'>;
 
-type Deployment = Cloud & {
+type Deployment = Buckets & {
+  readonly name: string;
+  readonly api: { readonly url: string };
   readonly pageUrl: string | null;
   readonly topics: { readonly submit: string | null } | null;
 };
@@ -21,7 +16,7 @@ export function describeEndpoints(name: string, cloud: Endpoints): string {
   return formatFacts([
     ['cloud', name],
     ['dashboard', `${cloud.api}/`],
-    ...factsOf({ ...cloud, name, api: { url: cloud.api } }),
+    ...factsOf(cloud, cloud.api),
     ['storage', cloud.storage],
     ['Pub/Sub', cloud.pubsub],
     ['Compute', cloud.compute],
@@ -36,18 +31,18 @@ export function describeDeployment(target: Deployment, running: string): string 
   return formatFacts([
     ['cloud', name],
     ['dashboard', pageUrl ?? 'run `dropforge dashboard`'],
-    ...factsOf(target),
+    ...factsOf(target, target.api.url),
     ...(topics?.submit ? [['submit to', topics.submit] as const] : []),
     ['running', running],
   ]);
 }
 
-function factsOf(cloud: Cloud): Facts {
+function factsOf({ projectId, uploadBucket, jobsBucket }: Buckets, api: string): Facts {
   return [
-    ['project', cloud.projectId],
-    ['upload to', `gs://${cloud.uploadBucket}/`],
-    ['output in', `gs://${cloud.jobsBucket}/`],
-    ['API', cloud.api.url],
+    ['project', projectId],
+    ['upload to', `gs://${uploadBucket}/`],
+    ['output in', `gs://${jobsBucket}/`],
+    ['API', api],
   ];
 }
 

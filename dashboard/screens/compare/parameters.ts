@@ -53,11 +53,8 @@ export function parametersOf(view: JobView, definition: JobDefinition | undefine
 /** The last value of each metric, as the main replica reported it. */
 export function lastValuesOf(series: SeriesIndex['series']): ComparedJob['metrics'] {
   const ofPrograms = series.filter(({ kind }) => kind === 'PROGRAM');
-  const values = selectMain(ofPrograms).map(({ name, last }) => [name, last.value] as const);
-  return {
-    ...Object.fromEntries(ofPrograms.map(({ name, last }) => [name, last.value])),
-    ...Object.fromEntries(values),
-  };
+  // The main replica's come last, and take the place of others.
+  return Object.fromEntries([...ofPrograms, ...selectMain(ofPrograms)].map(({ name, last }) => [name, last.value]));
 }
 
 /** The names of parameters, in the order in which jobs have them; `onlyDifferences` leaves out those with one value. */

@@ -37,7 +37,7 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type MessageQueue, openSqliteMessageQueue, type QueueName } from '#infra/embedded/pubsub/message-queue.ts';
 import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-manager/secret-store.ts';
-import { createStoredSecretNames } from '#infra/embedded/secret-manager/stored-secret-names.ts';
+import { createStoredSecrets } from '#infra/embedded/secret-manager/stored-secrets.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { createPublicReads } from '#infra/embedded/vm-proxy/public-reads.ts';
 import { createNotificationSender } from '#infra/notifications/notification-sender.ts';
@@ -51,6 +51,7 @@ import { readCatalog } from '#shared/catalog/catalog.ts';
 import { FINAL_SAVE_MS_MAX } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import type { SecretNames } from '#shared/ports/secret-names.ts';
 import type { SecretReader } from '#shared/ports/secret-reader.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 import type { AgentRef } from '#shared/protocol/agent-ref.ts';
@@ -108,7 +109,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const machines = await openVms({ ...options, database, clock, queue, objects, identity });
   const vms = withQuotas(machines, config.quotas);
   const outages = openFaultyZones(database, 'zone_outages');
-  const secretReader = readerOf(secrets);
+  const storedSecrets = createStoredSecrets(secrets, projectId);
   const pageUrl = `http://${HOST}:${serverPorts.api}`;
   const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;
   const state = openState(database);
@@ -124,8 +125,8 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     pageUrl,
     // This machine may also send to itself, and to private networks.
     sender: createNotificationSender({ allowsPrivateAddresses: true }),
-    secrets: secretReader,
-    ...(await openIntake(options, secrets, { uploadBucket, jobsBucket })),
+    secrets: storedSecrets,
+    ...(await openIntake(options, storedSecrets, { uploadBucket, jobsBucket })),
     clock,
     logger,
     timeouts: { ...config.timeouts, controlPlaneTimeoutMs: config.controlPlaneTimeoutSeconds * 1_000 },
@@ -160,15 +161,6 @@ export function channelSubscriptionsOf({ notifications }: EmbeddedConfig): reado
   return Object.keys(notifications).map((name) => `${SUBSCRIPTION_PREFIX}${name}` as const);
 }
 
-function readerOf(secrets: SecretStore): SecretReader {
-  return {
-    async read(name) {
-      const data = secrets.access(name, 'latest')?.data;
-      return data && Buffer.from(data).toString('utf8');
-    },
-  };
-}
-
 function createBuckets(objects: EmbeddedObjectStore, config: EmbeddedConfig, names: readonly string[]): void {
   const accountBuckets = Object.values(embeddedRightsOf(config).accounts).map(({ bucket }) => bucket);
   for (const bucket of [...names, ...accountBuckets]) {
@@ -179,14 +171,13 @@ function createBuckets(objects: EmbeddedObjectStore, config: EmbeddedConfig, nam
 /** On this machine, registries of private networks and of this machine are read, too. */
 async function openIntake(
   { config, environment }: Options,
-  secrets: SecretStore,
+  secrets: SecretReader & SecretNames,
   buckets: Pick<FunctionPorts['intake'], 'uploadBucket' | 'jobsBucket'>,
 ): Promise<Pick<FunctionPorts, 'registry' | 'intake'>> {
   const network = { allowsPrivateAddresses: true, proxyEnvironment: environment };
-  const secretNames = createStoredSecretNames(secrets, config.projectId);
   return {
-    registry: createImageRegistry(credentialsFromSecrets(config.registries, readerOf(secrets)), network),
-    intake: await readEmbeddedIntakeSettings(config, { ...buckets, secretNames }, environment),
+    registry: createImageRegistry(credentialsFromSecrets(config.registries, secrets), network),
+    intake: await readEmbeddedIntakeSettings(config, { ...buckets, secretNames: secrets }, environment),
   };
 }
 

@@ -130,6 +130,16 @@ if (hosts === null) {
       expect(text).not.toMatch(/eyJ[\w-]{8,}\.eyJ|ya29\.|Bearer [\w-]{8,}/);
     });
 
+    it('rejects a job whose secret does not exist, which Secret Manager was asked for', async () => {
+      const file = 'name: keyless\nmodule: trainer.task\nsecrets: {HF_TOKEN: no-such-secret}\n';
+      await cloud.upload('keyless.tar.gz', await packFiles({ 'trainer/task.py': '', 'job.yaml': file }));
+      const { verdict, problems } = await cloud.awaitReport('keyless.tar.gz.report.json');
+      expect({ verdict, problems }).toMatchObject({
+        verdict: 'REFUSED',
+        problems: [{ code: 'SECRET_MISSING', remedy: expect.stringContaining("Terraform's variable secrets") }],
+      });
+    });
+
     it('rejects an invalid job file with a report beside the upload', async () => {
       await cloud.upload('refused.json', JSON.stringify(jobFile('refused', { region: 'mars' })));
 

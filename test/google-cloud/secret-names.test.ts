@@ -4,19 +4,19 @@ import { GoogleAuth, PassThroughClient } from 'google-auth-library';
 import { expect, it } from 'vitest';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { createSecretManagerServer } from '#infra/embedded/secret-manager/server.ts';
-import { createSecretManagerNames } from '#infra/google-cloud/secret-manager/secret-manager-names.ts';
+import { createSecretManagerReader } from '#infra/google-cloud/secret-manager/secret-manager-reader.ts';
 import { describeSecretNamesContract, type OpenedNames, PROJECT_ID } from '../contract/secret-names.contract.ts';
 
 describeSecretNamesContract('Secret Manager', (secrets) =>
   openNames(getRequestListener(createSecretManagerServer(secrets, PROJECT_ID).fetch)),
 );
 
-async function openNames(listener: RequestListener, timeoutMs?: number): Promise<OpenedNames> {
+async function openNames(listener: RequestListener, findMsMax?: number): Promise<OpenedNames> {
   const server = createServer(listener);
   const url = `http://${HOST}:${await listen(server, 0)}`;
   const auth = new GoogleAuth({ authClient: new PassThroughClient() });
-  const options = { projectId: PROJECT_ID, url, auth, ...(timeoutMs !== undefined && { timeoutMs }) };
-  return { names: createSecretManagerNames(options), close: () => closeServer(server) };
+  const options = { projectId: PROJECT_ID, url, auth, ...(findMsMax !== undefined && { findMsMax }) };
+  return { names: createSecretManagerReader(options), close: () => closeServer(server) };
 }
 
 /** The finding about a server that gives one answer, and the paths that it was asked for. */

@@ -2,7 +2,7 @@ import type { SettingsOf } from '#functions/read-settings.ts';
 import { connectEvents } from '#infra/google-cloud/compose/connect-events.ts';
 import { connectObjects } from '#infra/google-cloud/compose/connect-objects.ts';
 import { connectRegistry } from '#infra/google-cloud/compose/connect-registry.ts';
-import { connectSecretNames } from '#infra/google-cloud/compose/connect-secrets.ts';
+import { connectSecrets } from '#infra/google-cloud/compose/connect-secrets.ts';
 import { vmLimitsOf } from '#infra/google-cloud/compose/vm-limits.ts';
 import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-engine/boot-source.ts';
 import { packagesOfImage } from '#infra/machine-image/image-packages.ts';
@@ -38,7 +38,7 @@ export function connectIntake(settings: SettingsOf<'on-upload'>, logger: Logger)
     zones: settings.ZONES,
     vmLimits: vmLimitsOf(settings),
     rights: settings.JOB_RIGHTS,
-    secretNames: connectSecretNames(settings),
+    secretNames: connectSecrets(settings),
     describeMissingRight: missingTerraformLine,
     notificationChannels: Object.keys(settings.NOTIFICATION_CHANNELS),
     architectureOf,

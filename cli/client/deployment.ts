@@ -7,8 +7,11 @@ import { parseJson } from '#shared/protocol/parse-json.ts';
 /** A deployment on Google Cloud: Terraform's output `deployment`. */
 const deploymentSchema = z.object({
   projectId: z.string().min(1),
-  /** URL of the HTTP API, a function that requires an identity token. */
-  api: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
+  /** URL of the HTTP API, a function that requires an identity token, which plain HTTP would show to the network. */
+  api: z
+    .url({ protocol: /^https?$/ })
+    .refine((url) => /^https:|^http:\/\/(?:127\.0\.0\.1|localhost)(?=[:/]|$)/.test(url), 'Use https://')
+    .transform((url) => url.replace(/\/+$/, '')),
   /** Address of the page for browsers; null if only a proxy with the user's identity serves it. */
   pageUrl: z.url().nullish(),
   uploadBucket: z.string().min(1),

@@ -9,7 +9,7 @@ import { SECRET_BYTES_MAX } from '#infra/embedded/secret-manager/secret-store.ts
 import { formatUtc } from '#shared/text/format-time.ts';
 
 const PASS_VALUE =
-  'Pass the value on standard input, `printf %s VALUE | dropforge secrets create NAME --data-file=-`, or as a file with --data-file=FILE.';
+  'Type it on standard input and end it with Ctrl-D twice, `dropforge secrets create NAME --data-file=-`, or pass a file with --data-file=FILE.';
 
 export const secretsCreate: Command = {
   operands: [{ name: 'NAME', summary: 'name of the secret: letters, digits, "_" and "-"', count: 'one' }],

@@ -24,7 +24,7 @@ export function describeLinks(built: readonly BuiltPackage[]): readonly string[]
   return links.length === 0
     ? []
     : [
-        `Not packed, since they are symbolic links to folders or to what does not exist: ${names}. Copy what is needed.`,
+        `Not packed, since they are symbolic links to folders, to outside of the package, or to what does not exist: ${names}. Copy what is needed.`,
       ];
 }
 

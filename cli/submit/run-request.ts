@@ -129,5 +129,6 @@ function nameOf(path: string, isFolder: boolean): string {
 /** A letter, then letters, digits and underscores. */
 function toJobId(name: string): string {
   const words = name.replaceAll(/\W+/g, '_').replace(/^_+|_+$/g, '');
-  return (/^[A-Za-z]/.test(words) ? words : `job_${words}`).slice(0, JOB_ID_CHARACTERS_MAX);
+  const id = /^[A-Za-z]/.test(words) ? words : `job_${words}`.replace(/_$/, '');
+  return id.slice(0, JOB_ID_CHARACTERS_MAX);
 }

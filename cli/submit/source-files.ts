@@ -1,5 +1,5 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import { Failure } from '#cli/core/failure.ts';
 import { DEPENDENCY_FILES } from '#shared/package/archive/package-file-names.ts';
 import { isInstallable } from '#shared/package/metadata/project-files.ts';
@@ -72,7 +72,7 @@ async function collectSingleFile(path: string): Promise<SourceFiles> {
 }
 
 async function collectFolder(path: string, names: readonly string[]): Promise<SourceFiles> {
-  const collected: Collected = { files: [], emptyFolders: [], links: [] };
+  const collected: Collected = { root: await realpath(path), files: [], emptyFolders: [], links: [] };
   await addFolder(collected, { path, relativePath: '' });
   const hasBuildFile = names.some((name) => INSTALL_FILES.includes(name));
   return { packageName: basename(path), ...collected, hasBuildFile, isNamedFolder: !hasBuildFile };
@@ -80,7 +80,7 @@ async function collectFolder(path: string, names: readonly string[]): Promise<So
 
 async function collectPackage(packagePath: string): Promise<SourceFiles> {
   const [root, packageName] = [dirname(packagePath), basename(packagePath)];
-  const collected: Collected = { files: [], emptyFolders: [], links: [] };
+  const collected: Collected = { root: await realpath(root), files: [], emptyFolders: [], links: [] };
   const entries = await readdir(root, { withFileTypes: true });
   const hasBuildFile = entries.some(({ name }) => INSTALL_FILES.includes(name));
   for (const { name } of entries.sort(byName)) {
@@ -110,10 +110,16 @@ async function containsCode(path: string, name: string): Promise<boolean> {
   return !EXCLUDED_NAME.test(name) && (name === 'src' || (await readdir(path)).includes('__init__.py'));
 }
 
-type Collected = { readonly files: SourceFile[]; readonly emptyFolders: string[]; readonly links: string[] };
+type Collected = {
+  /** Links to files outside of it are left out: a repository of others can have one to a key in the home folder. */
+  readonly root: string;
+  readonly files: SourceFile[];
+  readonly emptyFolders: string[];
+  readonly links: string[];
+};
 
 async function addFolder(collected: Collected, folder: { path: string; relativePath: string }): Promise<void> {
-  const { files, emptyFolders, links } = collected;
+  const { root, files, emptyFolders, links } = collected;
   const entries = await readdir(folder.path, { withFileTypes: true });
   if (entries.some(({ name }) => name === ENVIRONMENT_FILE) || (await isOutputs(folder.path))) {
     return;
@@ -127,7 +133,7 @@ async function addFolder(collected: Collected, folder: { path: string; relativeP
     const relativePath = folder.relativePath === '' ? entry.name : `${folder.relativePath}/${entry.name}`;
     if (entry.isDirectory()) {
       await addFolder(collected, { path, relativePath });
-    } else if (await isFile(path)) {
+    } else if ((await isFile(path)) && (entry.isFile() || (await realpath(path)).startsWith(`${root}${sep}`))) {
       files.push(await describeFile(path, relativePath));
     } else if (entry.isSymbolicLink()) {
       links.push(relativePath);

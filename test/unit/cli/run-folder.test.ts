@@ -168,6 +168,14 @@ describe('dropforge run', () => {
     expect((await run('mine')).stderr).toContain('\nUploading 11 MiB.\n');
   });
 
+  it('leaves out a link to a file of this machine outside of the folder, as a repository of others can have it', async () => {
+    await write({ 'mine/train.py': 'print(1)\n', 'mine/real.csv': '1', id_rsa: 'private' });
+    await symlink('../id_rsa', join(work(), 'mine', 'notes.txt'));
+    await symlink('real.csv', join(work(), 'mine', 'linked.csv'));
+    const { code, stderr } = await run('mine');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('does not exist: notes.txt. Copy what is needed.')]);
+  });
+
   it('leaves out links that lead to a folder or nowhere, and names them', async () => {
     await write({ 'mine/train.py': 'print(1)\n', 'mine/real.csv': '1' });
     await symlink('/mnt/nas/of-another-machine', join(work(), 'mine', 'data'));

@@ -43,14 +43,14 @@ describeMistakes('secrets', [
   {
     typed: 'secrets create token hf_SECRET',
     code: 2,
-    says: ['--data-file', 'printf', 'history'],
+    says: ['--data-file', 'standard input', 'history'],
     hides: ['hf_SECRET'],
   },
   { typed: 'secrets create token=hf_SECRET', code: 2, says: ['--data-file'], hides: ['hf_SECRET'] },
   { typed: 'secrets create token --value hf_SECRET', code: 2, says: ['--data-file'], hides: ['hf_SECRET'] },
   { typed: 'secrets create token --value=hf_SECRET', code: 2, says: ['--data-file'], hides: ['hf_SECRET'] },
   { typed: 'secrets create token --data-file hf_SECRET', code: 1, says: ['--data-file'], hides: ['hf_SECRET'] },
-  { typed: 'secrets create token', code: 2, says: ['--data-file is missing', 'printf'] },
+  { typed: 'secrets create token', code: 2, says: ['--data-file is missing', 'Type it on standard input'] },
   { typed: 'secrets create token --data-file=-', code: 1, says: ['between 1 and 65536 bytes'] },
   { typed: 'secrets create "my token" --data-file=-', code: 1, says: ['not a valid secret name'], io: stdinOf('x') },
   {

@@ -12,7 +12,7 @@ export function createStoredSecrets(secrets: SecretStore, projectId: string): Se
     async find({ project, secret, version }) {
       const isOwn = project === null || project === projectId;
       const reason = isOwn ? 'does not exist' : `does not exist: the embedded cloud has those of ${projectId} only`;
-      const remedy = `Correct its name and version, or create it: printf %s VALUE | dropforge secrets create ${secret} --data-file=-`;
+      const remedy = `Correct its name and version, or create it: dropforge secrets create ${secret} --data-file=-`;
       const isFound = isOwn && secrets.access(secret, version) !== undefined;
       return isFound ? { state: 'EXISTS' } : { state: 'MISSING', reason, remedy };
     },

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
 import { PRODUCT_ROOT } from '#infra/product-root.ts';
 import { installPackage, packPackage } from '#infra/tools/release/install-package.ts';
 
@@ -9,6 +11,10 @@ import { installPackage, packPackage } from '#infra/tools/release/install-packag
 // libraries that it contains, and the checksums of both, for `sha256sum --check`.
 const DIRECTORY = join(PRODUCT_ROOT, 'dist');
 
+const { stdout: changes } = await promisify(execFile)('git', ['status', '--porcelain'], { cwd: PRODUCT_ROOT });
+if (changes !== '') {
+  throw new Error(`A release has what is committed. Commit or remove first:\n${changes}`);
+}
 const tarball = await packPackage(DIRECTORY);
 const folder = await mkdtemp(join(tmpdir(), 'dropforge-release-'));
 try {

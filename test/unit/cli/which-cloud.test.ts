@@ -110,10 +110,10 @@ describe('endpoints in a folder', () => {
 });
 
 describe('the cloud of a command', () => {
-  const deployment = async () => {
+  const deployment = async (changes: { readonly api?: string } = {}) => {
     const path = join(cwd, 'deployment.json');
     const { api, uploadBucket, jobsBucket } = cloud.endpoints;
-    await writeFile(path, JSON.stringify({ projectId: 'team-ml', api, uploadBucket, jobsBucket }));
+    await writeFile(path, JSON.stringify({ projectId: 'team-ml', api, uploadBucket, jobsBucket, ...changes }));
     return path;
   };
 
@@ -125,6 +125,12 @@ describe('the cloud of a command', () => {
     expect((await cli('--deployment', path, 'jobs', 'describe', 'nope')).stderr).toContain(
       `\ncloud: deployment in project team-ml (${path})\n`,
     );
+  });
+
+  it('is not a deployment whose address would show the identity token to the network', async () => {
+    const path = await deployment({ api: 'http://127.0.0.1.example.com' });
+    const { code, stderr } = await cli('--deployment', path, 'jobs', 'list');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('(api: Use https://)') });
   });
 
   it('is not named by an error that has nothing to do with it', async () => {

@@ -36,7 +36,7 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
   reconcile: { what: 'reads of a reconcile tick with 10,000 healthy replicas', measure: benchReconcileReads },
   start: { what: "time and memory from a function's start to its first response", measure: benchFunctionStart },
   program: {
-    what: 'start of the installed program next to Node.js, its size, and the time to the first model',
+    what: 'start of the installed program, size, time to the first model',
     measure: benchProgramStart,
   },
   packages: { what: 'first and second start of jobs with the same requirements', measure: benchPackageStart },

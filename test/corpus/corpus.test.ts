@@ -65,7 +65,7 @@ if (corpus === null) {
     it('are rejected only for unsupported features, or for values of variables and files that are missing here', () => {
       const rejections = outcomes.filter(({ code }) => code === 1).map(({ text }) => text);
       const reason =
-        /^error: (UNSUPPORTED_FIELD|PLACEHOLDER|MISSING_FIELD|INVALID_JOB_DIR|INVALID_PACKAGE_URI|NOT_INSTALLABLE)[: ]|^dropforge: The job file .* cannot be read|cannot be read|is not a Python package: it has no __init__.py/m;
+        /^error: (UNSUPPORTED_FIELD|PLACEHOLDER|MISSING_FIELD|INVALID_JOB_DIR|INVALID_PACKAGE_URI|NOT_INSTALLABLE|NOT_AN_ARCHIVE)[: ]|^dropforge: The job file .* cannot be read|cannot be read|is not a Python package: it has no __init__.py/m;
       expect(rejections.filter((text) => !reason.test(text))).toEqual([]);
       expect(outcomes.filter(({ text }) => /FLAG_NOT_IN_FORM|^\s+at .*:\d+:\d+/m.test(text))).toEqual([]);
     });

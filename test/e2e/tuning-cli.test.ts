@@ -122,7 +122,7 @@ describe('a tuning that is submitted from the command line', () => {
 
   it('has its best model where it says', async () => {
     const [line] =
-      /npx dropforge .*cp -r (\S+) \./.exec((await cli('jobs', 'describe', 'search')).stdout)?.slice(1) ?? [];
+      /npx dropforge .*cp -r (\S+) outputs/.exec((await cli('jobs', 'describe', 'search')).stdout)?.slice(1) ?? [];
     expect((await cli('ls', `${line}/`)).code).toBe(0);
   });
 

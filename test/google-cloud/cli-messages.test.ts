@@ -100,7 +100,11 @@ function describeMessages() {
     await writeJobFile();
     const { stdout, stderr, code } = await dropforge(['jobs', 'submit', 'training', 'one', '--config=job.json']).ended;
 
-    expect([code, stderr, stdout]).toEqual([0, '', expect.stringContaining('Job one ACCEPTED: QUEUED')]);
+    expect([code, stderr, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^Price .*\n$/),
+      expect.stringContaining('Job one ACCEPTED: QUEUED'),
+    ]);
     expect(received).toEqual([expect.stringContaining('gs://uploads/trainer.tar.gz')]);
     const uploads = await cloud.store.list({ bucket: 'uploads', prefix: '', countMax: 10 });
     expect(uploads.map(({ name }) => name)).toEqual([expect.stringMatching(/^submitted\/\d+\.report\.json$/)]);
@@ -137,7 +141,9 @@ function describeMessages() {
     const topic = `projects/${projectId}/topics/dropforge-submit`;
     expect([code, stderr]).toEqual([
       1,
-      `error: The topic ${topic} does not exist (404): run \`terraform apply\`, then write the deployment file again.\n`,
+      expect.stringContaining(
+        `error: The topic ${topic} does not exist (404): run \`terraform apply\`, then write the deployment file again.\ncloud: `,
+      ),
     ]);
   });
 
@@ -154,8 +160,10 @@ function describeMessages() {
 
     expect([code, stderr]).toEqual([
       1,
-      `error: You are not allowed to publish to projects/${projectId}/topics/dropforge-submit (403): ` +
-        'ask the operator of the deployment to add you to submitters (roles/pubsub.publisher on the topic).\n',
+      expect.stringContaining(
+        `error: You are not allowed to publish to projects/${projectId}/topics/dropforge-submit (403): ` +
+          'ask the operator of the deployment to add you to submitters (roles/pubsub.publisher on the topic).\ncloud: ',
+      ),
     ]);
   });
 }

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -30,6 +30,13 @@ afterEach(() => rm(workDir, { recursive: true, force: true }));
 
 const dropforge = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   promisify(execFile)(PROGRAM, argv, { cwd: workDir, env: { ...process.env, PATH: SHELL_PATH, ...env } });
+
+/** Copies what runs on any Node.js. */
+async function copyProgram(folder: string): Promise<void> {
+  for (const name of ['dropforge.js', 'older-node.js']) {
+    await copyFile(join(dirname(PROGRAM), name), join(folder, name));
+  }
+}
 
 describe('dropforge in any folder, on any Node.js', () => {
   it('runs, and exits with the exit code of the command', async () => {
@@ -73,7 +80,7 @@ describe('dropforge in any folder, on any Node.js', () => {
     await mkdir(join(clone, 'cli'), { recursive: true });
     await writeFile(join(clone, 'package.json'), '{"type": "module"}');
     await writeFile(join(clone, 'cli', 'main.ts'), '');
-    await copyFile(PROGRAM, join(clone, 'cli', 'dropforge.js'));
+    await copyProgram(join(clone, 'cli'));
     const started = promisify(execFile)(join(clone, 'cli', 'dropforge.js'), [], {
       env: { ...process.env, PATH: SHELL_PATH },
     });
@@ -87,7 +94,7 @@ describe('dropforge in any folder, on any Node.js', () => {
     await mkdir(join(workDir, 'package/cli'), { recursive: true });
     await writeFile(join(workDir, 'package/package.json'), '{"type": "module"}');
     const program = join(workDir, 'package/cli/dropforge.js');
-    await copyFile(PROGRAM, program);
+    await copyProgram(join(workDir, 'package/cli'));
     const older = `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '22.15.9' })`;
     await expect(promisify(execFile)(process.execPath, ['--import', older, program])).rejects.toMatchObject({
       code: 1,

@@ -4,7 +4,7 @@ import { planCopies, runCopy } from '#cli/client/copy-objects.ts';
 import { readGsUri } from '#cli/client/gs-uri.ts';
 import type { ObjectClient } from '#cli/client/object-client.ts';
 import { describeError, Failure } from '#cli/core/failure.ts';
-import { programName } from '#cli/core/program-name.ts';
+import { copyCommand } from '#cli/core/program-name.ts';
 import { OUTPUTS_IGNORE_FILE } from '#shared/package/source-names.ts';
 import { formatBytes } from '#shared/text/format-number.ts';
 
@@ -37,7 +37,7 @@ export async function fetchOutputs(client: ObjectClient, { jobId, jobDir, cwd }:
   const size = `${outputs.length} ${outputs.length === 1 ? 'file' : 'files'}, ${formatBytes(sizeBytes)}`;
   if (sizeBytes > OUTPUTS_BYTES_MAX) {
     const limit = formatBytes(OUTPUTS_BYTES_MAX);
-    return `The outputs (${size}) are larger than ${limit} and were not copied. To copy them, run \`${programName()} cp -r ${jobDir} outputs/\`.`;
+    return `The outputs (${size}) are larger than ${limit} and were not copied. To copy them, run \`${copyCommand(jobDir)}\`.`;
   }
   const folder = await findFreeName(join(cwd, 'outputs', jobId));
   const copies = await planCopies(client, { sources: [jobDir], target: folder, isRecursive: true });

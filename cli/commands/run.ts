@@ -3,7 +3,7 @@ import { fetchOutputs } from '#cli/client/fetch-outputs.ts';
 import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
 import { Interruption } from '#cli/core/failure.ts';
 import { orInterrupted } from '#cli/core/interruptible.ts';
-import { programName } from '#cli/core/program-name.ts';
+import { copyCommand } from '#cli/core/program-name.ts';
 import { readRunRequest } from '#cli/submit/run-request.ts';
 import { streamJob } from '#cli/submit/stream-job.ts';
 import { type Submitted, submit } from '#cli/submit/submit.ts';
@@ -35,7 +35,7 @@ export const run: Command = {
 async function followAndFetch(invocation: Invocation, submitted: Submitted): Promise<ExitCode> {
   const { io } = invocation;
   const { target, client, jobId, jobDir } = submitted;
-  const remedy = `\`${programName()} cp -r ${jobDir} outputs/\``;
+  const remedy = `\`${copyCommand(jobDir)}\``;
   try {
     const job = await streamJob(invocation, createApiClient(target.api, io.interrupted), { jobId });
     const fetched = orInterrupted(io.interrupted, fetchOutputs(client, { jobId, jobDir, cwd: io.cwd }));

@@ -5,7 +5,7 @@ import { findCloud } from '#cli/client/find-cloud.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
-import { programName } from '#cli/core/program-name.ts';
+import { copyCommand } from '#cli/core/program-name.ts';
 import { MASTER } from '#shared/domain/job.ts';
 import type { JobView } from '#shared/protocol/job-view.ts';
 import { quoteForShell } from '#shared/text/quote-for-shell.ts';
@@ -29,8 +29,7 @@ export const tensorboard: Command = {
 /** Reads the output directory of the master while its VM runs, otherwise a copy of the job directory. */
 async function commandForFiles(job: JobView, invocation: Invocation): Promise<string> {
   if (job.tuning !== null || isEnded(job)) {
-    const copy = `${programName()} cp -r ${quoteForShell(job.jobDir)} outputs/`;
-    return `${copy} && ${logdir(posix.join('outputs', posix.basename(job.jobDir)))}`;
+    return `${copyCommand(job.jobDir)} && ${logdir(posix.join('outputs', posix.basename(job.jobDir)))}`;
   }
   const master = job.replicas.find(({ replica, attempt }) => replica === MASTER && attempt === job.attempt);
   if (master === undefined) {

@@ -18,6 +18,14 @@ export function bareProgramName(): string {
   return resolveName();
 }
 
+/**
+ * The command that copies a job directory, or a folder of it, below outputs/: `run` names a job after its folder, so that
+ * a copy into the current folder could replace the program's files.
+ */
+export function copyCommand(uri: string): string {
+  return `${programName()} cp -r ${quoteForShell(uri)} outputs/`;
+}
+
 /** Adds the flags that select the caller's cloud to hints: without them, a copied hint would address another one. */
 export function setCloudFlagsOfHints(flags: Readonly<Record<'data-dir' | 'deployment', string | undefined>>): void {
   cloudFlags = Object.entries(flags)

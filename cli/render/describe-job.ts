@@ -1,5 +1,5 @@
 import type { Output } from '#cli/core/command.ts';
-import { programName } from '#cli/core/program-name.ts';
+import { copyCommand, programName } from '#cli/core/program-name.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatTrials } from '#cli/render/describe-trial.ts';
 import { describeResult } from '#cli/render/describe-tuning.ts';
@@ -181,6 +181,6 @@ function listNextSteps({ jobId, jobDir, endTime }: JobView, tuning: TuningView):
     ...(endTime === null ? [`${programName()} jobs stream-logs ${jobId}`] : []),
     `${programName()} trials ${jobId}`,
     `${programName()} jobs stream-logs ${jobId} --trial ${best?.trialId ?? 1}`,
-    ...(best === null ? [] : [`${programName()} cp -r ${jobDir}/${best.trialId} outputs/`]),
+    ...(best === null ? [] : [copyCommand(`${jobDir}/${best.trialId}`)]),
   ];
 }
